@@ -1,0 +1,53 @@
+"""One batch of registration problems: what datasets produce and models consume."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B pairs of clouds, padded to common sizes, with the truth where it is known.
+
+    Attributes:
+        source: (B, N, 3) points to be moved.
+        target: (B, M, 3) points to move them onto.
+        source_normals: (B, N, 3) unit normals of `source`, or None.
+        target_normals: (B, M, 3) unit normals of `target`, or None.
+        source_mask: (B, N) bool, False where a point is padding; None when nothing is padded.
+        target_mask: (B, M) bool, likewise.
+        pose: the true pose, `target ~ R source + t`, with rotation (B, 3, 3); None when unknown.
+        clean: (B, L, 3) the whole clean shape in the target's frame, for RPM-Net's Chamfer
+            distance; None where the protocol has none.
+        label: (B,) category numbers, or None.
+        index: (B,) the items' numbers in their dataset, or None.
+    """
+
+    source: Tensor
+    target: Tensor
+    source_normals: Tensor | None = None
+    target_normals: Tensor | None = None
+    source_mask: Tensor | None = None
+    target_mask: Tensor | None = None
+    pose: Pose | None = None
+    clean: Tensor | None = None
+    label: Tensor | None = None
+    index: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self.source.shape[0]
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same batch on another device."""
+        moved = {
+            field.name: value.to(device)
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not None
+        }
+        return replace(self, **moved)

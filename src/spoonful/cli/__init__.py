@@ -1,0 +1,18 @@
+"""The `spoonful` command. Only this file is imported when the `cli` extra is missing."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command; every expected failure is one line and a non-zero exit."""
+    from spoonful.extras import MissingExtra, require
+
+    try:
+        require("typer", extra="cli", why="The spoonful command")
+    except MissingExtra as error:
+        sys.exit(f"error: {error}")
+    from spoonful.cli.app import run
+
+    sys.exit(run(sys.argv[1:]))

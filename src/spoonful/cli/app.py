@@ -1,0 +1,73 @@
+"""The command's frame: its sub-commands, and one place where errors become one line."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import spoonful
+from spoonful.cli import bench, demo
+
+app = typer.Typer(
+    name="spoonful",
+    help="Register 3D point clouds, and learn to.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="demo")(demo.demo)
+app.command(name="bench", context_settings=bench.PASS_THROUGH)(bench.bench)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Register 3D point clouds, and learn to.
+
+    [bold]Examples[/bold]
+
+      spoonful demo --out demo          register a built-in pair, write a picture and a page
+
+      spoonful bench layer              time the pose layer against its rivals
+
+      spoonful --debug COMMAND ...      a traceback instead of a one-line error
+    """
+    if version:
+        typer.echo(f"spoonful {spoonful.__version__}")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command with `arguments`; return its exit code.
+
+    0 is success, 2 a mistake of the user's (bad input, a missing file or extra), 1 a fault of
+    ours. `--debug` anywhere shows the traceback of either.
+    """
+    debug = "--debug" in arguments
+    rest = [argument for argument in arguments if argument != "--debug"]
+    try:
+        outcome = app(args=rest, standalone_mode=False)
+    except typer.Abort:
+        return 130
+    except Exception as error:
+        # Usage errors (unknown option, missing argument) know how to show themselves.
+        show = getattr(error, "show", None)
+        if show is not None:
+            show()
+            return 2
+        if debug:
+            traceback.print_exc()
+        else:
+            message = " ".join(str(error).split()) or type(error).__name__
+            Console(stderr=True, soft_wrap=True).print(f"[red]error:[/red] {message}", markup=True)
+        users_mistake = isinstance(error, (ValueError, TypeError, OSError, ImportError))
+        return 2 if users_mistake else 1
+    return outcome if isinstance(outcome, int) else 0

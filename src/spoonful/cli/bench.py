@@ -1,0 +1,41 @@
+"""`spoonful bench`: run a benchmark of the source checkout."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def bench(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A file of benchmarks/, without .py: layer, data.")],
+) -> None:
+    """Run a benchmark; further options go to it.
+
+    [bold]Examples[/bold]
+
+      spoonful bench layer
+
+      spoonful bench layer --device cuda --save
+    """
+    folder = _benchmarks()
+    script = folder / f"{name}.py"
+    known = sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
+    if script.stem not in known:
+        raise ValueError(f"no benchmark named {name!r}; there are: {', '.join(known)}")
+    sys.argv = [str(script), *context.args]
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def _benchmarks() -> Path:
+    """The checkout's benchmarks folder; they time oracles of the tests, so wheels lack them."""
+    for root in (Path.cwd(), *Path(__file__).resolve().parents):
+        if (root / "benchmarks" / "layer.py").is_file():
+            return root / "benchmarks"
+    raise ValueError("benchmarks come with a source checkout; run this inside one")

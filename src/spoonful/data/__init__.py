@@ -1,0 +1,1 @@
+"""From anyone's files to the paper's protocols."""

@@ -1,0 +1,53 @@
+"""A corpus: many shapes as one block of tensors, ready to live on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """S shapes of P points each, with their categories.
+
+    Attributes:
+        name: which dataset and split this is, as printed beside results ("synthetic/train").
+        points: (S, P, 3) float32.
+        normals: (S, P, 3) float32 unit normals, or None.
+        labels: (S,) int64, positions in `categories`.
+        categories: the names of all categories of the dataset, whether they occur here or not.
+    """
+
+    name: str
+    points: Tensor
+    normals: Tensor | None
+    labels: Tensor
+    categories: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return self.points.shape[0]
+
+    def select(self, index: Tensor) -> Self:
+        """The shapes at `index`, an integer or bool tensor (S,)."""
+        return replace(
+            self,
+            points=self.points[index],
+            normals=None if self.normals is None else self.normals[index],
+            labels=self.labels[index],
+        )
+
+    def of_categories(self, first: int, last: int) -> Self:
+        """The shapes whose label is in [first, last): how the paper splits seen from unseen."""
+        return self.select((self.labels >= first) & (self.labels < last))
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same corpus on another device."""
+        return replace(
+            self,
+            points=self.points.to(device),
+            normals=None if self.normals is None else self.normals.to(device),
+            labels=self.labels.to(device),
+        )

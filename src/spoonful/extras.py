@@ -1,0 +1,43 @@
+"""Optional dependencies: imported where they are used, missed with one clear sentence."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+
+class MissingExtra(ImportError):
+    """A feature needs a package that is not installed; the message says how to get it."""
+
+
+def require(module: str, *, extra: str, why: str) -> Any:
+    """Import `module`, or say which extra of Spoonful brings it.
+
+    Args:
+        module: dotted name of the module, as in `import module`.
+        extra: the extra of the `spoonful` distribution that installs it.
+        why: what needs it, as the start of a sentence ("Reading HDF5 files").
+
+    Returns:
+        The imported module.
+
+    Raises:
+        MissingExtra: the package, or a system library it loads, is not there.
+
+    >>> require("math", extra="none", why="Counting").floor(2.5)
+    2
+    >>> require("no_such_module", extra="data", why="Reading HDF5 files")
+    Traceback (most recent call last):
+    spoonful.extras.MissingExtra: Reading HDF5 files needs no_such_module: pip install 'spoonful[data]'
+    """
+    try:
+        found: ModuleType = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.split(".")[0] == module.split(".")[0]:
+            package = module.split(".")[0]
+            raise MissingExtra(f"{why} needs {package}: pip install 'spoonful[{extra}]'") from None
+        raise
+    except ImportError as error:
+        raise MissingExtra(f"{why} needs {module}, which is installed but broken: {error}") from error
+    return found

@@ -1,0 +1,30 @@
+"""The result of a registration: what every method, learned or classical, returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from spoonful.geometry import Pose
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A pose, how it was reached, and what it rests on.
+
+    Attributes:
+        pose: the answer, `target ~ R source + t`, rotation (..., 3, 3), translation (..., 3).
+        poses: every pose a loss may look at, in the order they were found: rotation
+            (..., P, 3, 3). For each outer iteration the Kabsch pose, then its refinements.
+            None where a method has just the one.
+        matches: (..., N, 3) the point of the target's frame that each source point was matched to.
+        weights: (..., N) the weight of each match in the pose; None means all equal.
+        extras: whatever a method's own loss or report needs, by name.
+    """
+
+    pose: Pose
+    poses: Pose | None = None
+    matches: Tensor | None = None
+    weights: Tensor | None = None
+    extras: dict[str, Tensor] = field(default_factory=dict)
