@@ -27,9 +27,9 @@ def require(module: str, *, extra: str, why: str) -> Any:
 
     >>> require("math", extra="none", why="Counting").floor(2.5)
     2
-    >>> require("no_such_module", extra="data", why="Reading HDF5 files")
+    >>> require("no_such_module", extra="data", why="Reading HDF5")
     Traceback (most recent call last):
-    spoonful.extras.MissingExtra: Reading HDF5 files needs no_such_module: pip install 'spoonful[data]'
+    spoonful.extras.MissingExtra: Reading HDF5 needs no_such_module: pip install 'spoonful[data]'
     """
     try:
         found: ModuleType = importlib.import_module(module)
@@ -39,5 +39,5 @@ def require(module: str, *, extra: str, why: str) -> Any:
             raise MissingExtra(f"{why} needs {package}: pip install 'spoonful[{extra}]'") from None
         raise
     except ImportError as error:
-        raise MissingExtra(f"{why} needs {module}, which is installed but broken: {error}") from error
+        raise MissingExtra(f"{why} needs {module}, which does not load here: {error}") from error
     return found

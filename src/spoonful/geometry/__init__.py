@@ -1,5 +1,42 @@
-"""Rigid geometry on point clouds, in torch and nothing else."""
+"""Rigid geometry on point clouds, in torch and nothing else.
 
+Clouds are (..., N, 3) with any leading batch dimensions; a pose maps source to target,
+`target ~ R source + t`. Read in this order: `moments`, `spread`, `kabsch`, `refine`, `layer`,
+`stability`.
+"""
+
+from spoonful.geometry.kabsch import kabsch
+from spoonful.geometry.layer import LayerOutput, SpoonfulLayer
+from spoonful.geometry.moments import Moments, moments
+from spoonful.geometry.neighbors import Neighbors, nearest
 from spoonful.geometry.pose import Pose
+from spoonful.geometry.refine import linearized_step, refine
+from spoonful.geometry.so3 import (
+    gram_schmidt,
+    hat,
+    random_rotation,
+    rotation_from_vector,
+    vee,
+)
+from spoonful.geometry.stability import Stability, Status, stability
 
-__all__ = ["Pose"]
+__all__ = [
+    "LayerOutput",
+    "Moments",
+    "Neighbors",
+    "Pose",
+    "SpoonfulLayer",
+    "Stability",
+    "Status",
+    "gram_schmidt",
+    "hat",
+    "kabsch",
+    "linearized_step",
+    "moments",
+    "nearest",
+    "random_rotation",
+    "refine",
+    "rotation_from_vector",
+    "stability",
+    "vee",
+]

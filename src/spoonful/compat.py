@@ -1,0 +1,68 @@
+"""The published function, by its own name and signature, for code that already calls it."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from spoonful.geometry.checks import check_correspondences
+from spoonful.geometry.moments import moments
+from spoonful.geometry.refine import Form, check_iterations, check_start, refine_moments
+
+
+def spoonful(
+    R: Tensor,
+    Ps: Tensor,
+    Pt: Tensor,
+    iters: int = 5,
+    weights: Tensor | None = None,
+    use_target: bool = False,
+    eps: float = 1e-5,
+) -> tuple[Tensor, Tensor]:
+    """The paper's refinements, as its official code publishes them.
+
+    A drop-in for the `spoonful` of github.com/SergioRAgostinho/just-a-spoonful: same arguments,
+    same results, without the functions that torch has removed, and much faster. New code should
+    call `refine`. Two differences: where the published function returns NaN (a singular system),
+    this one is finite, and the gradient with respect to `R` is the one along the rotations.
+
+    Args:
+        R: (B, 3, 3) initial rotations.
+        Ps: (B, N, 3) source points.
+        Pt: (B, N, 3) target points, the match of each source point.
+        iters: number of iterations I.
+        weights: (B, N), >= 0, or None.
+        use_target: the target form instead of the source form.
+        eps: added to the sum of the weights before dividing by it.
+
+    Returns:
+        Rotations (B, I, 3, 3) and translations (B, I, 3).
+
+    >>> import torch
+    >>> Ps = torch.randn(4, 50, 3)
+    >>> rotations, translations = spoonful(torch.eye(3).expand(4, 3, 3), Ps, Ps + 1)
+    >>> rotations.shape, translations.shape
+    (torch.Size([4, 5, 3, 3]), torch.Size([4, 5, 3]))
+    """
+    check_correspondences(Ps, Pt, weights, None)
+    check_iterations(iters)
+    check_start("R", R, Ps, values=False)
+    m = moments(Ps, Pt, weights)
+    # The published weights sum to k = W / (W + eps), a little under 1, and so the published means
+    # are k times the true ones; points about such means have the moments below.
+    k = (m.total / (m.total + eps)).unsqueeze(-1)
+    short = (1 - k).square().unsqueeze(-1)
+    scale = k.unsqueeze(-1)
+    published = m._replace(
+        source_mean=k * m.source_mean,
+        target_mean=k * m.target_mean,
+        source=scale * (m.source + short * _outer(m.source_mean, m.source_mean)),
+        target=scale * (m.target + short * _outer(m.target_mean, m.target_mean)),
+        cross=scale * (m.cross + short * _outer(m.target_mean, m.source_mean)),
+    )
+    form: Form = "target" if use_target else "source"
+    pose = refine_moments(published, R, iterations=iters, form=form)
+    return pose.rotation, pose.translation
+
+
+def _outer(a: Tensor, b: Tensor) -> Tensor:
+    return a.unsqueeze(-1) * b.unsqueeze(-2)

@@ -1,0 +1,103 @@
+"""What the geometry accepts, and the words in which it declines."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def working_dtype(*tensors: Tensor) -> torch.dtype:
+    """The precision to compute in: float64 where an input has it, float32 otherwise."""
+    wide = any(tensor.dtype == torch.float64 for tensor in tensors)
+    return torch.float64 if wide else torch.float32
+
+
+def check_correspondences(
+    source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
+) -> None:
+    """Raise unless source and target are clouds of matched points with usable weights."""
+    check_cloud("source", source)
+    check_cloud("target", target)
+    if source.shape != target.shape:
+        raise ValueError(
+            "source and target must hold matched points and so have the same shape, "
+            f"got {_shape(source)} and {_shape(target)}"
+        )
+    if weights is not None:
+        _check_companion("weights", weights, source)
+        if not weights.is_floating_point():
+            raise TypeError(f"weights must be floating point, got {weights.dtype}")
+        if weights.device.type == "cpu" and can_look(weights):
+            lowest = weights.detach().amin()
+            if lowest < 0:
+                raise ValueError(f"weights must be >= 0, got {lowest.item():g} among them")
+    if mask is not None:
+        _check_companion("mask", mask, source)
+        if mask.dtype != torch.bool:
+            raise TypeError(f"mask must be bool (True keeps a point), got {mask.dtype}")
+    for name, tensor in (("target", target), ("weights", weights), ("mask", mask)):
+        if tensor is not None and tensor.device != source.device:
+            raise ValueError(
+                f"{name} must be on the device of source, {source.device}, got {tensor.device}"
+            )
+
+
+def check_cloud(name: str, cloud: Tensor) -> None:
+    """Raise unless `cloud` is a floating-point tensor (..., N, 3) with something in it."""
+    if not isinstance(cloud, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(cloud).__name__}")
+    if not cloud.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {cloud.dtype}")
+    if cloud.ndim < 2 or cloud.shape[-1] != 3:
+        raise ValueError(f"{name} must have shape (..., N, 3), got {_shape(cloud)}")
+    if cloud.numel() == 0:
+        raise ValueError(f"{name} must hold at least one cloud of one point, got {_shape(cloud)}")
+
+
+def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
+    """Raise unless `rotation` is (..., 3, 3) and, if `values`, a proper rotation to 1e-3."""
+    if not isinstance(rotation, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(rotation).__name__}")
+    if not rotation.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {rotation.dtype}")
+    if rotation.ndim < 2 or rotation.shape[-2:] != (3, 3):
+        raise ValueError(f"{name} must have shape (..., 3, 3), got {_shape(rotation)}")
+    if not (values and can_look(rotation)):
+        return
+    matrix = rotation.detach().to(working_dtype(rotation))
+    gap = (matrix.unsqueeze(-1) * matrix.unsqueeze(-2)).sum(-3)
+    gap = (gap - torch.eye(3, dtype=gap.dtype, device=gap.device)).abs().amax((-1, -2))
+    x, y, z = matrix.unbind(-1)
+    proper = (torch.linalg.cross(x, y) * z).sum(-1) > 0
+    # A cloud that is already NaN is carried through as NaN, not blamed on its rotation.
+    bad = ((gap > 1e-3) | ~proper) & matrix.isfinite().all(-1).all(-1)
+    if bad.any():
+        raise ValueError(
+            f"{name} must hold proper rotations, but {int(bad.sum())} of {bad.numel()} are not "
+            f"(largest |R^T R - I| is {gap[bad].amax().item():.2g}); "
+            "pass check=False to refine from any matrix"
+        )
+
+
+def can_look(tensor: Tensor) -> bool:
+    """Whether a tensor's values may decide what Python does next.
+
+    Not while torch.compile traces it, and not inside torch.func.vmap, where it has no one value.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _check_companion(name: str, tensor: Tensor, cloud: Tensor) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    if tensor.shape != cloud.shape[:-1]:
+        raise ValueError(
+            f"{name} must have one entry a point, shape {tuple(cloud.shape[:-1])}, "
+            f"got {_shape(tensor)}"
+        )
+
+
+def _shape(tensor: Tensor) -> str:
+    return str(tuple(tensor.shape))

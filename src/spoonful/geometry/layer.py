@@ -1,0 +1,157 @@
+"""The paper's layer: Kabsch, then refinements to train on, in one module without parameters."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor, nn
+
+from spoonful.geometry.exact import matmul3
+from spoonful.geometry.kabsch import pose_from_moments
+from spoonful.geometry.moments import moments
+from spoonful.geometry.pose import Pose
+from spoonful.geometry.refine import Form, check_form, check_iterations, refine_moments
+from spoonful.geometry.so3 import random_rotation
+
+Start = Literal["kabsch", "detached", "perturbed"]
+
+
+class LayerOutput(NamedTuple):
+    """What the layer found.
+
+    Attributes:
+        pose: the Kabsch pose, rotation (..., 3, 3): the answer.
+        refined: the poses to train on, rotation (..., I * starts, 3, 3), iteration by iteration
+            (all starts of the first, then of the second, ...); None in evaluation mode.
+    """
+
+    pose: Pose
+    refined: Pose | None
+
+    def poses(self) -> Pose:
+        """The Kabsch pose and every refined one, (..., 1 + I * starts, 3, 3), for the loss."""
+        first = Pose(self.pose.rotation.unsqueeze(-3), self.pose.translation.unsqueeze(-2))
+        if self.refined is None:
+            return first
+        return Pose(
+            torch.cat([first.rotation, self.refined.rotation], dim=-3),
+            torch.cat([first.translation, self.refined.translation], dim=-2),
+        )
+
+
+class SpoonfulLayer(nn.Module):
+    """Kabsch and, in training, n refinements of its rotation by linearised constraints.
+
+    Put it where your network calls Kabsch, and take the mean of your pose loss over
+    `output.poses()`. In `eval()` it returns the Kabsch pose alone, as in the paper.
+
+    Args:
+        iterations: how many refinements; the paper uses 5.
+        form: "source" (the paper's main text) or "target" (its supplement).
+        start: where the refinement starts.
+
+            - "kabsch", as in the paper. In exact arithmetic every refined pose equals the Kabsch
+              pose, and so does its gradient; what the layer adds is amplified rounding error.
+            - "detached" (ours): the Kabsch rotation without its gradient. The n refined poses then
+              carry the first n terms of the Neumann series of Kabsch's gradient.
+            - "perturbed" (ours): the detached Kabsch rotation, turned about a random axis by an
+              angle uniform in [0, max_degrees]. The error left after k steps is about rho^k of
+              the turn, so a loss on the refined poses rewards matches with a small rho: matches
+              that are isometric to the source, not merely oriented like it.
+        max_degrees: the bound of "perturbed".
+        starts: how many perturbed starts for each cloud.
+
+    >>> layer = SpoonfulLayer()
+    >>> source = torch.randn(8, 100, 3)
+    >>> output = layer(source, source + 1)
+    >>> output.pose.rotation.shape, output.poses().rotation.shape
+    (torch.Size([8, 3, 3]), torch.Size([8, 6, 3, 3]))
+    >>> layer.eval()(source, source + 1).refined is None
+    True
+    """
+
+    def __init__(
+        self,
+        iterations: int = 5,
+        form: Form = "source",
+        start: Start = "kabsch",
+        *,
+        max_degrees: float = 60.0,
+        starts: int = 1,
+    ) -> None:
+        super().__init__()
+        check_form(form)
+        check_iterations(iterations)
+        if start not in get_args(Start):
+            raise ValueError(f"start must be one of {get_args(Start)}, got {start!r}")
+        if not 0 < max_degrees <= 180:
+            raise ValueError(f"max_degrees must lie in (0, 180], got {max_degrees}")
+        if not isinstance(starts, int) or starts < 1:
+            raise ValueError(f"starts must be an int >= 1, got {starts!r}")
+        if starts > 1 and start != "perturbed":
+            raise ValueError(f"starts > 1 needs start='perturbed', got start={start!r}")
+        self.iterations = iterations
+        self.form: Form = form
+        self.start: Start = start
+        self.max_degrees = max_degrees
+        self.starts = starts
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        weights: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> LayerOutput:
+        """Fit the matched clouds.
+
+        Args:
+            source: (..., N, 3).
+            target: (..., N, 3), the match of each source point.
+            weights: (..., N), >= 0; equal if None.
+            mask: (..., N) bool; False removes a point.
+            generator: randomness of start="perturbed"; the global one if None.
+
+        Returns:
+            `LayerOutput`.
+        """
+        m = moments(source, target, weights, mask)
+        pose = pose_from_moments(m)
+        if not self.training:
+            return LayerOutput(pose, None)
+        rotation = pose.rotation
+        if self.start != "kabsch":
+            rotation = rotation.detach()
+        if self.start != "perturbed":
+            return LayerOutput(
+                pose, refine_moments(m, rotation, iterations=self.iterations, form=self.form)
+            )
+        turns = random_rotation(
+            *rotation.shape[:-2],
+            self.starts,
+            max_degrees=self.max_degrees,
+            generator=generator,
+            dtype=rotation.dtype,
+            device=rotation.device,
+        )
+        rotations = matmul3(rotation.unsqueeze(-3), turns)
+        refined = refine_moments(
+            m.per_start(self.starts), rotations, iterations=self.iterations, form=self.form
+        )
+        return LayerOutput(
+            pose,
+            Pose(
+                refined.rotation.transpose(-4, -3).flatten(-4, -3),
+                refined.translation.transpose(-3, -2).flatten(-3, -2),
+            ),
+        )
+
+    def extra_repr(self) -> str:
+        """The settings, as they were given."""
+        text = f"iterations={self.iterations}, form={self.form!r}, start={self.start!r}"
+        if self.start == "perturbed":
+            text += f", max_degrees={self.max_degrees:g}, starts={self.starts}"
+        return text

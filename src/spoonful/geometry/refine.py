@@ -1,0 +1,277 @@
+"""The paper's refinement: Kabsch's problem again, under linearised rotation constraints.
+
+Around a rotation R the six constraints R'^T R' = I become "R^T R' - I is skew". So
+R' = R (I + hat u), and the paper's 15x15 KKT system (nine entries of R', six multipliers) is a 3x3
+solve for u:
+
+    source form (main text):    spread(S)       u = vee(K)
+    target form (supplement):   spread(R^T G R) u = vee(K),        K = R^T H
+
+In the target form it is simplest in the target's frame: with a = R u, spread(G) a = vee(H R^T) and
+R' = (I + hat a) R. Either way the matrix of the system is the same in every iteration. Each
+iteration ends with the rotation assembler (`gram_schmidt`) and the translation estimator.
+
+**The gradient.** All iterates are rotations, so a change of one is a 3-vector: dR = R hat(omega).
+An iteration maps omega by a 3x3 matrix J and adds what dH and dP contribute (P = spread inverse):
+
+    omega' = J omega + T du,     J = Q^T + T (du / d omega),     Q = R^T R'
+
+with T the derivative of the assembler at u. The chain of these small matrices is the whole
+backward pass; nothing in it depends on the number of points.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from spoonful.geometry.autodiff import applier
+from spoonful.geometry.checks import check_rotation
+from spoonful.geometry.exact import matmul3, matvec3
+from spoonful.geometry.moments import Moments, moments
+from spoonful.geometry.pose import Pose
+from spoonful.geometry.so3 import gram_schmidt, hat, vee
+from spoonful.geometry.spread import spread, spread_inverse
+
+Form = Literal["source", "target"]
+
+
+def refine(
+    source: Tensor,
+    target: Tensor,
+    rotation: Tensor,
+    *,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    iterations: int = 5,
+    form: Form = "source",
+    check: bool = True,
+) -> Pose:
+    """The paper's n refinements of a rotation, and the best translation for each.
+
+    Started at the Kabsch rotation this is, in exact arithmetic, the identity, in value and in
+    gradient; rounding errors are multiplied by `stability(...).rho` each time. Started anywhere
+    else it moves towards the Kabsch rotation where rho < 1.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3), the match of each source point.
+        rotation: (..., 3, 3), the start: any rotation.
+        weights: (..., N), >= 0; equal if None.
+        mask: (..., N) bool; False removes a point.
+        iterations: how many refinements, I >= 1.
+        form: "source", the paper's main text, or "target", its supplement.
+        check: raise if `rotation` is not a rotation. On a GPU this waits for its value.
+
+    Returns:
+        `Pose` with rotation (..., I, 3, 3) and translation (..., I, 3). The gradient with respect
+        to the start is the one along SO(3).
+
+    >>> from spoonful.geometry import kabsch, random_rotation
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> source = torch.randn(100, 3, generator=generator, dtype=torch.float64)
+    >>> best = random_rotation(generator=generator, dtype=torch.float64)
+    >>> refined = refine(source, source @ best.mT, torch.eye(3, dtype=torch.float64), iterations=12)
+    >>> bool((refined.rotation[-1] - best).abs().max() < 1e-12)
+    True
+    """
+    check_form(form)
+    check_iterations(iterations)
+    m = moments(source, target, weights, mask)
+    check_start("rotation", rotation, source, values=check)
+    return refine_moments(m, rotation, iterations=iterations, form=form)
+
+
+def refine_moments(m: Moments, rotation: Tensor, *, iterations: int, form: Form) -> Pose:
+    """`refine` for clouds that are known by their moments."""
+    inverse = spread_inverse(m.source if form == "source" else m.target)
+    rotations = _refined(m.cross, inverse, rotation.to(m.cross.dtype), iterations, form)
+    means = m.source_mean.unsqueeze(-2), m.target_mean.unsqueeze(-2)
+    return Pose(rotations, means[1] - matvec3(rotations, means[0]))
+
+
+def linearized_step(
+    source: Tensor,
+    target: Tensor,
+    rotation: Tensor,
+    *,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    form: Form = "source",
+    check: bool = True,
+) -> Tensor:
+    """One constrained solve, before the assembler: `R (I + hat u)`, near a rotation but not one.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3).
+        rotation: (..., 3, 3), where the constraints are linearised.
+        weights: (..., N), >= 0; equal if None.
+        mask: (..., N) bool; False removes a point.
+        form: "source" or "target".
+        check: raise if `rotation` is not a rotation.
+
+    Returns:
+        (..., 3, 3): its columns have length >= 1 and the first two are never parallel.
+
+    >>> source = torch.cat([torch.eye(3), -torch.eye(3)])
+    >>> quarter_turn = torch.tensor([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    >>> linearized_step(source, source @ quarter_turn.mT, torch.eye(3)).round(decimals=4) + 0.0
+    tensor([[ 1., -1.,  0.],
+            [ 1.,  1.,  0.],
+            [ 0.,  0.,  1.]])
+    """
+    check_form(form)
+    m = moments(source, target, weights, mask)
+    check_start("rotation", rotation, source, values=check)
+    inverse = spread_inverse(m.source if form == "source" else m.target)
+    return _step(m.cross, inverse, rotation.to(m.cross.dtype), form)
+
+
+def check_form(form: str) -> None:
+    """Raise unless `form` names one of the paper's two forms."""
+    if form not in get_args(Form):
+        raise ValueError(f"form must be 'source' or 'target', got {form!r}")
+
+
+def check_iterations(iterations: int) -> None:
+    """Raise unless `iterations` is a whole number of at least one."""
+    if not isinstance(iterations, int) or iterations < 1:
+        raise ValueError(f"iterations must be an int >= 1, got {iterations!r}")
+
+
+def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) -> None:
+    """Raise unless there is one start rotation for each cloud."""
+    check_rotation(name, rotation, values=values)
+    if rotation.shape[:-2] != source.shape[:-2]:
+        raise ValueError(
+            f"{name} must have the batch dimensions of source, {tuple(source.shape[:-2])}, "
+            f"got shape {tuple(rotation.shape)}"
+        )
+
+
+def _step(H: Tensor, P: Tensor, R: Tensor, form: str) -> Tensor:
+    # vee(R^T H) is a sum of cross products: of rows in the source's frame, vee(H R^T) of columns.
+    if form == "source":
+        u = matvec3(P, torch.linalg.cross(H, R, dim=-1).sum(-2))
+        return R + torch.linalg.cross(R, u.unsqueeze(-2).expand_as(R), dim=-1)
+    a = matvec3(P, torch.linalg.cross(R, H, dim=-2).sum(-1))
+    return R + torch.linalg.cross(a.unsqueeze(-1).expand_as(R), R, dim=-2)
+
+
+class _Refinement(Function):
+    """Rotations (..., I, 3, 3) from the cross moment, the spread inverse and a start."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(H: Tensor, P: Tensor, start: Tensor, iterations: int, form: str) -> Tensor:
+        R, found = start, []
+        for _ in range(iterations):
+            R = gram_schmidt(_step(H, P, R, form))
+            found.append(R)
+        return torch.stack(found, dim=-3)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        H, P, start, _, ctx.form = inputs
+        ctx.save_for_backward(H, P, start, output)
+        ctx.save_for_forward(H, P, start, output)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        H, P, start, rotations = ctx.saved_tensors
+        chain = _linearise(H, P, start, rotations, ctx.form)
+        # Pull the gradient at each rotation back to its 3-vector, then down the chain.
+        own = vee(matmul3(rotations.mT, gradient))
+        pull = own[..., -1, :]
+        pulls = [pull]
+        for i in range(own.shape[-2] - 1, 0, -1):
+            pull = own[..., i - 1, :] + matvec3(chain.J[..., i, :, :].mT, pull)
+            pulls.insert(0, pull)
+        at_start = matvec3(chain.J[..., 0, :, :].mT, pull)
+        at_u = matvec3(chain.T.mT, torch.stack(pulls, dim=-2))
+        at_v = matvec3(chain.P, at_u)
+        d_H = matmul3(chain.R, hat(at_v)).sum(-3)
+        v = chain.v
+        if ctx.form == "target":
+            at_u, v = matvec3(chain.R, at_u), matvec3(chain.R, v)
+        d_P = (at_u.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3)
+        d_start = matmul3(start, hat(at_start)) / 2
+        sound = rotations.isfinite().all(-1).all(-1).all(-1)[..., None, None]
+        d_H, d_P, d_start = (torch.where(sound, d, 0) for d in (d_H, d_P, d_start))
+        return d_H, d_P, d_start, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, d_H: Tensor, d_P: Tensor, d_start: Tensor, *_: None) -> Tensor:
+        H, P, start, rotations = ctx.saved_tensors
+        chain = _linearise(H, P, start, rotations, ctx.form)
+        d_v = vee(matmul3(chain.R.mT, d_H.unsqueeze(-3)))
+        d_P = d_P.unsqueeze(-3)
+        if ctx.form == "target":
+            d_P = matmul3(matmul3(chain.R.mT, d_P), chain.R)
+        added = matvec3(chain.T, matvec3(chain.P, d_v) + matvec3(d_P, chain.v))
+        omega = vee(matmul3(start.mT, d_start)) / 2
+        omegas = []
+        for i in range(rotations.shape[-3]):
+            omega = matvec3(chain.J[..., i, :, :], omega) + added[..., i, :]
+            omegas.append(omega)
+        return matmul3(rotations, hat(torch.stack(omegas, dim=-2)))
+
+
+_refined = applier(_Refinement)
+
+
+class _Chain(NamedTuple):
+    """The iterations, linearised; every tensor has the dimension I of iterations."""
+
+    R: Tensor  # where each iteration started
+    P: Tensor  # the spread inverse in the source's frame
+    v: Tensor  # vee(R^T H)
+    T: Tensor  # how the assembled rotation follows u
+    J: Tensor  # how it follows the rotation it started from
+
+
+def _linearise(H: Tensor, P: Tensor, start: Tensor, rotations: Tensor, form: str) -> _Chain:
+    R = torch.cat([start.unsqueeze(-3), rotations[..., :-1, :, :]], dim=-3)
+    K = matmul3(R.mT, H.unsqueeze(-3))
+    v = vee(K)
+    P = P.unsqueeze(-3)
+    # d(vee K) = -spread(K) omega + vee(R^T dH); in the target form P turns with R as well.
+    if form == "source":
+        P = P.expand_as(R)
+        u = matvec3(P, v)
+        follow = -matmul3(P, spread(K))
+    else:
+        P = matmul3(matmul3(R.mT, P), R)
+        u = matvec3(P, v)
+        follow = hat(u) - matmul3(P, hat(v) + spread(K))
+    Q = matmul3(R.mT, rotations)
+    T = _assembler_derivative(u, Q)
+    return _Chain(R, P, v, T, Q.mT + matmul3(T, follow))
+
+
+def _assembler_derivative(u: Tensor, Q: Tensor) -> Tensor:
+    """T with `Q^T dQ = hat(T du)`, where Q = gram_schmidt(I + hat u).
+
+    With c1 = (1, u3, -u2) and c2 = (-u3, 1, u1) the columns that the assembler saw, n1 the length
+    of c1, n2 that of the part of c2 orthogonal to it, and m = q1 . c2:
+    q1 turns by (q2 . dc1, q3 . dc1) / n1 and q2 about q1 by (q3 . dc2 - m q3 . dq1) / n2.
+    """
+    x, y, z = u.unbind(-1)
+    o = torch.zeros_like(x)
+    n1 = torch.sqrt(1 + y * y + z * z)
+    # c1 x c2 = (y + xz, yz - x, 1 + z^2), whose length is n1 n2.
+    n2 = torch.sqrt((y + x * z) ** 2 + (y * z - x) ** 2 + (1 + z * z) ** 2) / n1
+    m = -x * y / n1
+    q2, q3 = Q[..., :, 1], Q[..., :, 2]
+    a, b = q3[..., 2] / n1, q3[..., 1] / n1
+    rows = [
+        *(q3[..., 2] / n2, m * a / n2, -(q3[..., 0] + m * b) / n2),
+        *(o, a, -b),
+        *(o, -q2[..., 2] / n1, q2[..., 1] / n1),
+    ]
+    return torch.stack(rows, dim=-1).reshape(*u.shape, 3)

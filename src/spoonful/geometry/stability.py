@@ -1,0 +1,172 @@
+"""When does the refinement leave the Kabsch rotation? The question the paper leaves open.
+
+The refinement's Jacobian at the Kabsch rotation is, in the frame of the source,
+
+    J = I - spread(Q)^-1 spread(K),      K = R^T H,      Q = S  or  R^T G R,
+
+so an error grows by rho, the spectral radius of J, in every iteration. If the matches are the
+rotated source scaled by a, rho is |1 - a| in the source form and |1 - 1/a| in the target form:
+matches that shrink towards their centroid (a < 1/2), as a soft assignment's do, make the target
+form diverge. The paper's three indicators, the distance and angle to the unconstrained solution and
+det G, are proxies of rho; they are here beside it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry.exact import matmul3
+from spoonful.geometry.kabsch import best_rotation
+from spoonful.geometry.moments import moments
+from spoonful.geometry.refine import (
+    Form,
+    check_form,
+    check_iterations,
+    check_start,
+    refine_moments,
+)
+from spoonful.geometry.spread import spread, spread_inverse
+
+
+class Status(IntEnum):
+    """What can be said of one cloud, the worst that applies."""
+
+    STABLE = 0
+    """The rotation is unique and the refinement contracts towards it."""
+    UNSTABLE = 1
+    """The rotation is unique, but rho > 1: the refinement moves away from it."""
+    AMBIGUOUS = 2
+    """The points do not determine the rotation (a line, a point, a mirror tie)."""
+    EMPTY = 3
+    """No point has weight; the pose is the identity."""
+    NONFINITE = 4
+    """NaN or inf among the points, weights or rotation; the pose is NaN."""
+
+
+class Stability(NamedTuple):
+    """Diagnostics of the refinement, one value for each cloud.
+
+    Attributes:
+        rho: (...) growth of an error per iteration; < 1 contracts, > 1 diverges.
+        divergence: (...) the paper's D: the sum over iterations of |R_i - R|_F.
+        distance: (...) the largest distance of a column of the unconstrained solution to R's.
+        angle_degrees: (...) the largest angle between such columns, ignoring sign, in degrees.
+        target_det: (...) det G.
+        step_condition: (...) condition number of the refinement's 3x3 system.
+        pose_condition: (...) condition number of Kabsch's own, spread(K): how well the points
+            determine the rotation about its weakest axis.
+        status: (...) int64, a `Status`.
+    """
+
+    rho: Tensor
+    divergence: Tensor
+    distance: Tensor
+    angle_degrees: Tensor
+    target_det: Tensor
+    step_condition: Tensor
+    pose_condition: Tensor
+    status: Tensor
+
+
+@torch.no_grad()
+def stability(
+    source: Tensor,
+    target: Tensor,
+    rotation: Tensor | None = None,
+    *,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    iterations: int = 5,
+    form: Form = "source",
+) -> Stability:
+    """Whether, and how fast, the refinement departs from `rotation`, and why.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3), the match of each source point.
+        rotation: (..., 3, 3), the rotation to examine; Kabsch's if None.
+        weights: (..., N), >= 0; equal if None.
+        mask: (..., N) bool; False removes a point.
+        iterations: how many refinements `divergence` sums over.
+        form: "source" or "target".
+
+    Returns:
+        `Stability`. It carries no gradient.
+
+    >>> source = torch.cat([torch.eye(3), -torch.eye(3)])
+    >>> shrunk = stability(source, 0.1 * source, form="target")
+    >>> round(shrunk.rho.item(), 3), Status(shrunk.status.item()).name
+    (9.0, 'UNSTABLE')
+    >>> stability(source, 0.1 * source, form="source").rho.round(decimals=3)
+    tensor(0.9000)
+    """
+    check_form(form)
+    check_iterations(iterations)
+    m = moments(source, target, weights, mask)
+    if rotation is None:
+        rotation = best_rotation(m.cross)
+    else:
+        check_start("rotation", rotation, source, values=True)
+        rotation = rotation.to(m.cross.dtype)
+    eye = torch.eye(3, dtype=rotation.dtype, device=rotation.device)
+    sound = m.cross.isfinite().all(-1).all(-1) & rotation.isfinite().all(-1).all(-1)
+    keep = sound[..., None, None]
+    # The linear algebra below refuses NaN, so unsound clouds are examined as if they were empty.
+    S, G, H = (torch.where(keep, moment, 0) for moment in (m.source, m.target, m.cross))
+    R = torch.where(keep, rotation, eye)
+
+    K = matmul3(R.mT, H)
+    M_K = spread((K + K.mT) / 2)
+    Q = S if form == "source" else matmul3(matmul3(R.mT, G), R)
+    # Similar to spread(Q)^-1 spread(K) and symmetric: its eigenvalues are real and safe to find.
+    root = _root(spread_inverse((Q + Q.mT) / 2))
+    rho = (1 - torch.linalg.eigvalsh(matmul3(matmul3(root, M_K), root))).abs().amax(-1)
+
+    refined = refine_moments(m, rotation, iterations=iterations, form=form).rotation
+    gaps = torch.linalg.matrix_norm(refined - rotation.unsqueeze(-3))
+
+    # The paper's unconstrained solution: G^-1 H in the target form, H S^-1 in the source form.
+    if form == "target":
+        free = matmul3(torch.linalg.pinv(G, hermitian=True), H)
+    else:
+        free = matmul3(H, torch.linalg.pinv(S, hermitian=True))
+    cosine = (free * R).sum(-2).abs()
+    sine = torch.linalg.cross(free, R, dim=-2).norm(dim=-2)
+
+    resist = torch.linalg.eigvalsh(M_K)
+    eps = torch.finfo(R.dtype).eps
+    ambiguous = resist[..., 0] <= 16 * eps * resist[..., 2]
+    status = torch.where(rho > 1, int(Status.UNSTABLE), int(Status.STABLE))
+    status = torch.where(ambiguous, int(Status.AMBIGUOUS), status)
+    status = torch.where(m.total == 0, int(Status.EMPTY), status)
+    status = torch.where(sound, status, int(Status.NONFINITE))
+
+    def reported(value: Tensor) -> Tensor:
+        return torch.where(sound, value, torch.nan)
+
+    return Stability(
+        rho=reported(rho),
+        divergence=reported(gaps.sum(-1)),
+        distance=reported((free - R).norm(dim=-2).amax(-1)),
+        angle_degrees=reported(torch.rad2deg(torch.atan2(sine, cosine)).amax(-1)),
+        target_det=reported(torch.linalg.det(G)),
+        step_condition=reported(_condition(torch.linalg.eigvalsh(spread(Q)))),
+        pose_condition=reported(_condition(resist)),
+        status=status,
+    )
+
+
+def _root(matrix: Tensor) -> Tensor:
+    """The symmetric square root of a positive semi-definite matrix."""
+    values, vectors = torch.linalg.eigh(matrix)
+    return matmul3(vectors * values.clamp(min=0).sqrt().unsqueeze(-2), vectors.mT)
+
+
+def _condition(eigenvalues: Tensor) -> Tensor:
+    """Largest over smallest, of ascending eigenvalues; inf where the smallest is not positive."""
+    smallest, largest = eigenvalues[..., 0], eigenvalues[..., -1]
+    return torch.where(smallest > 0, largest / smallest, torch.inf)
