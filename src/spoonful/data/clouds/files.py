@@ -1,0 +1,325 @@
+"""Point clouds and meshes from files and to files, whatever the format."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
+from spoonful.data.normals import estimate_normals
+from spoonful.data.sampling import random_points
+from spoonful.extras import MissingExtra
+
+if TYPE_CHECKING:
+    from spoonful.data.clouds.arrays import Arrays
+
+# As many as the published clouds of ModelNet40 have.
+DEFAULT_SAMPLES = 2048
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one kind of file is read and written.
+
+    Attributes:
+        name: what its files are called in messages.
+        module: where its reader and writer are; imported when the first such file is met.
+        read: name of a function `(data, folder) -> Arrays` there.
+        write: name of a function `(shape, encoding) -> bytes` there.
+        encodings: what `write_cloud(..., encoding=)` may say, the default first.
+        meshes: whether it has triangles.
+        magic: how its files begin, where they all do.
+    """
+
+    name: str
+    module: str
+    read: str = "read"
+    write: str = "write"
+    encodings: tuple[str, ...] = ()
+    meshes: bool = False
+    magic: bytes = b""
+
+
+_TEXT = Format("text", "tables", "read_text", "write_text")
+FORMATS = {
+    ".ply": Format(
+        "PLY",
+        "ply",
+        encodings=("binary_little_endian", "binary_big_endian", "ascii"),
+        meshes=True,
+        magic=b"ply",
+    ),
+    ".pcd": Format("PCD", "pcd", encodings=("binary_compressed", "binary", "ascii")),
+    ".obj": Format("OBJ", "meshes", "read_obj", "write_obj", meshes=True),
+    ".off": Format("OFF", "meshes", "read_off", "write_off", meshes=True, magic=b"OFF"),
+    ".stl": Format("STL", "meshes", "read_stl", "write_stl", meshes=True),
+    ".xyz": _TEXT,
+    ".txt": _TEXT,
+    ".csv": Format("CSV", "tables", "read_text", "write_csv"),
+    ".npy": Format("NPY", "tables", "read_npy", "write_npy", magic=b"\x93NUMPY"),
+    ".npz": Format("NPZ", "tables", "read_npz", "write_npz", magic=b"PK"),
+    ".las": Format("LAS", "las", "read", "write_las", magic=b"LASF"),
+    ".laz": Format("LAZ", "las", "read", "write_laz", magic=b"LASF"),
+    ".gltf": Format("glTF", "gltf", "read_gltf", "write_gltf", meshes=True),
+    ".glb": Format("GLB", "gltf", "read_glb", "write_glb", meshes=True, magic=b"glTF"),
+}
+
+
+def read_cloud(
+    path: str | os.PathLike[str],
+    *,
+    points: int | None = None,
+    generator: torch.Generator | None = None,
+    drop_nonfinite: bool = False,
+) -> Cloud:
+    """Read a point cloud, or points of a mesh, from a file.
+
+    The format is that of the file's extension: ply, pcd, obj, off, stl, xyz, txt, csv, npy, npz,
+    las, laz, gltf or glb. Coordinates are float32 where the file has float32 and float64
+    otherwise, so that large ones (UTM) keep their digits. Normals and colours come along where
+    the file has them; `Cloud.with_normals` estimates those that are missing.
+
+    A file with triangles is a mesh: 2048 points are taken from it, uniformly by area, with the
+    normals of their triangles. `read_mesh` reads the triangles themselves.
+
+    A file that is truncated, lies about its size or is something else is refused with one error;
+    the memory used is bounded by a small multiple of the file's size.
+
+    Args:
+        path: the file.
+        points: of a mesh, how many points to take; of a cloud, how many to keep at most, chosen
+            at random. None is 2048 and all.
+        generator: makes the random choices, on the CPU. None is a fixed seed: the same file
+            gives the same cloud every time.
+        drop_nonfinite: leave out points with NaN or infinite coordinates, as depth cameras write
+            for pixels without depth. Otherwise they are an error.
+
+    Raises:
+        CloudFileError: the file is not what its extension says. A ValueError; the message opens
+            with the file's name.
+        OSError: the file cannot be read: it is missing, a folder, or not permitted.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "corner.xyz"
+    >>> write_cloud(path, Cloud(torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])))
+    >>> read_cloud(path).points
+    tensor([[0., 0., 0.],
+            [1., 0., 0.],
+            [0., 1., 0.]], dtype=torch.float64)
+    """
+    if points is not None and points < 1:
+        raise ValueError(f"points must be at least 1, got {points}")
+    if generator is None:
+        generator = torch.Generator().manual_seed(0)
+    path = Path(path)
+    arrays = _load(path)
+    with _blaming(path):
+        if arrays.faces is not None:
+            mesh = _mesh(arrays, drop_nonfinite)
+            return mesh.sample(points or DEFAULT_SAMPLES, generator)
+        cloud = _cloud(arrays, drop_nonfinite)
+        if points is not None and points < len(cloud):
+            cloud = cloud.select(random_points(cloud.points, points, generator).sort().values)
+        return cloud
+
+
+def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Mesh:
+    """Read the triangles of a ply, obj, off, stl, gltf or glb file. Polygons are cut into fans.
+
+    Args:
+        path: the file.
+        drop_nonfinite: leave out triangles that touch a NaN or infinite vertex. Otherwise such
+            vertices are an error.
+
+    Raises:
+        CloudFileError: as `read_cloud`, or the file has points but no triangles.
+        OSError: as `read_cloud`.
+    """
+    path = Path(path)
+    arrays = _load(path)
+    with _blaming(path):
+        if arrays.faces is None:
+            raise ValueError("it has no triangles")
+        return _mesh(arrays, drop_nonfinite)
+
+
+def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | None = None) -> None:
+    """Write a cloud, in the format of the file's extension.
+
+    Positions are written so that they are read back the same, except where the format cannot:
+    las and laz (200 million steps across the cloud or more), gltf and glb (float32 about the
+    mean). Normals and colours are written where the format has a place for them.
+
+    Args:
+        path: the file, overwritten if it exists.
+        cloud: at least one point.
+        encoding: for ply "binary_little_endian" (the default), "binary_big_endian" or "ascii";
+            for pcd "binary_compressed" (the default), "binary" or "ascii".
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "cloud.ply"
+    >>> write_cloud(path, Cloud(torch.eye(3)))
+    >>> bool((read_cloud(path).points == torch.eye(3)).all())
+    True
+    """
+    if len(cloud) == 0:
+        raise ValueError("cloud must have at least one point")
+    _write(Path(path), cloud, encoding)
+
+
+def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None = None) -> None:
+    """Write a mesh to a ply, obj, off, stl, gltf or glb file; otherwise as `write_cloud`."""
+    path = Path(path)
+    if len(mesh.faces) == 0:
+        raise ValueError("mesh must have at least one triangle")
+    if not _format(path).meshes:
+        known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind.meshes)
+        raise CloudFileError(f"{path}: {path.suffix} has no triangles; meshes go to {known}")
+    _write(path, mesh, encoding)
+
+
+def _format(path: Path) -> Format:
+    if path.suffix.lower() not in FORMATS:
+        raise CloudFileError(
+            f"{path}: cannot tell the format from {path.suffix or 'a name without extension'!r}; "
+            f"known are {', '.join(FORMATS)}"
+        )
+    return FORMATS[path.suffix.lower()]
+
+
+def _function(kind: Format, name: str) -> Any:
+    return getattr(importlib.import_module(f"spoonful.data.clouds.{kind.module}"), name)
+
+
+def _load(path: Path) -> Arrays:
+    # Before opening: a pipe or a device would block, or never end.
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CloudFileError(f"{path}: not a regular file")
+    data = path.read_bytes()
+    kind = _format(path)
+    if not data:
+        raise CloudFileError(f"{path}: the file is empty")
+    with _blaming(path, _hint(kind, data)), warnings.catch_warnings():
+        # NumPy's way to say that it stopped amid the numbers: half a cloud is no cloud.
+        warnings.filterwarnings("error", message="string or file could not be read")
+        warnings.filterwarnings("ignore", message="loadtxt: input contained no data")
+        arrays: Arrays = _function(kind, kind.read)(data, path.parent)
+    return arrays
+
+
+def _hint(kind: Format, data: bytes) -> str:
+    """` (it begins like a PLY file)` where a file is of another kind than its name says."""
+    if kind.magic and data.startswith(kind.magic):
+        return ""
+    for other in FORMATS.values():
+        if other.magic and other is not kind and data.startswith(other.magic):
+            return f" (it begins like a {other.name} file)"
+    return ""
+
+
+@contextmanager
+def _blaming(path: Path, hint: str = "") -> Iterator[None]:
+    """Turn whatever a parser raises on a bad file into the one error that names the file."""
+    try:
+        yield
+    except (CloudFileError, MissingExtra, MemoryError):
+        raise
+    except BaseException as error:
+        # Python's own way out (Ctrl-C, exit) is no fault of the file. A panic of the Rust code
+        # that reads LAZ is, though PyO3 derives it from BaseException too.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        name = FORMATS[path.suffix.lower()].name
+        raise CloudFileError(f"{path}: not a readable {name} file{hint}: {reason}") from error
+
+
+def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
+    """Which rows are finite, (V,) bool; an error unless that is all or the rest may go."""
+    finite = vertices.isfinite().all(-1)
+    bad = int((~finite).sum())
+    if bad and not drop_nonfinite:
+        raise ValueError(
+            f"{bad} of its {len(vertices)} points have NaN or infinite coordinates; "
+            "drop_nonfinite=True leaves them out"
+        )
+    return finite
+
+
+def _vertices(arrays: Arrays) -> torch.Tensor:
+    shape = tuple(arrays.vertices.shape)
+    if len(shape) != 2 or shape[1] != 3:
+        raise ValueError(f"its points have shape {shape}, not (N, 3)")
+    if shape[0] == 0:
+        raise ValueError("it holds no points")
+    return _tensor(arrays.vertices)
+
+
+def _tensor(array: Any) -> torch.Tensor:
+    """float32 for floats of at most 32 bits, else float64; a copy of its own, in this order."""
+    small = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    # Not torch.from_numpy: it takes neither foreign byte orders nor read-only memory.
+    return torch.tensor(array.astype("float32" if small else "float64"))
+
+
+def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
+    from spoonful.data.clouds.arrays import to_bytes
+
+    points = _vertices(arrays)
+    finite = _finite_rows(points, drop_nonfinite)
+    if not bool(finite.any()):
+        raise ValueError("none of its points is finite")
+    normals = colors = None
+    if arrays.normals is not None:
+        if tuple(arrays.normals.shape) != tuple(points.shape):
+            raise ValueError(f"it has normals of shape {tuple(arrays.normals.shape)}")
+        normals = _tensor(arrays.normals).to(points.dtype)[finite]
+    if arrays.colors is not None:
+        if tuple(arrays.colors.shape) != tuple(points.shape):
+            raise ValueError(f"it has colours of shape {tuple(arrays.colors.shape)}")
+        colors = torch.tensor(to_bytes(arrays.colors))[finite]
+    points = points[finite]
+    return Cloud(points, None if normals is None else _unit_normals(points, normals), colors)
+
+
+def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor | None:
+    """Normals made unit. Those that cannot be are estimated, None if no normal can be."""
+    largest = normals.abs().amax(-1, keepdim=True)
+    good = ((largest > 0) & largest.isfinite()).squeeze(-1)
+    if not bool(good.any()):
+        return None
+    normals = torch.nn.functional.normalize(normals / largest, dim=-1)
+    if not bool(good.all()):
+        if len(points) < 3:
+            return None
+        normals = normals.where(good.unsqueeze(-1), estimate_normals(points))
+    return normals
+
+
+def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
+    vertices = _vertices(arrays)
+    finite = _finite_rows(vertices, drop_nonfinite)
+    assert arrays.faces is not None
+    faces = torch.tensor(arrays.faces.astype("int64"))
+    faces = faces[finite[faces].all(-1)]
+    if len(faces) == 0:
+        raise ValueError("it has no triangles")
+    return Mesh(vertices, faces)
+
+
+def _write(path: Path, shape: Cloud | Mesh, encoding: str | None) -> None:
+    kind = _format(path)
+    if encoding is not None and encoding not in kind.encodings:
+        choices = ", ".join(kind.encodings) or "none: leave it out"
+        raise ValueError(f"encoding must be one of {choices} for {path.suffix}, got {encoding!r}")
+    path.write_bytes(_function(kind, kind.write)(shape, encoding))

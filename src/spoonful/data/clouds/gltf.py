@@ -1,0 +1,228 @@
+"""glTF and GLB: read and written by trimesh, with the JSON cut down to what places points.
+
+glTF files refer: nodes to nodes and meshes, meshes to accessors, accessors to buffers, buffers to
+other files. Each reference is a chance to use the same bytes a million times over, to go round
+in circles, or to leave the folder. So the JSON is checked and cut down first (`_cleaned`), and
+trimesh never sees names, materials, images, cameras or extensions.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from spoonful.data.clouds.arrays import Arrays, columns_of, concatenate, from_trimesh, np
+from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.extras import require
+
+# Extensions that change how a model looks, not where it is.
+_HARMLESS = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "KHR_lights_")
+_BYTES = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
+_NUMBERS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+_TRIANGLE_FAN = 6
+_GLB_HEAD = struct.Struct("<4sIIII")
+_JSON_CHUNK = int.from_bytes(b"JSON", "little")
+
+
+def read_gltf(data: bytes, folder: Path) -> Arrays:
+    """The triangles of the default scene, or its points where it has no triangles."""
+    load = require("trimesh.exchange.gltf", extra="data", why="Reading glTF files").load_gltf
+    tree, files, size = _cleaned(json.loads(data), folder, len(data))
+    return _placed(load(io.BytesIO(json.dumps(tree).encode()), files, skip_materials=True), size)
+
+
+def read_glb(data: bytes, folder: Path) -> Arrays:
+    """The same, from a file that holds its own buffers."""
+    load = require("trimesh.exchange.gltf", extra="data", why="Reading glTF files").load_glb
+    expect(_GLB_HEAD.size, len(data), "a GLB header")
+    magic, version, _, length, kind = _GLB_HEAD.unpack_from(data)
+    if magic != b"glTF" or version != 2 or kind != _JSON_CHUNK:
+        raise ValueError("it does not begin with a GLB header of version 2")
+    body = _GLB_HEAD.size + length
+    expect(length, len(data) - _GLB_HEAD.size, f"{length} bytes of JSON")
+    tree, files, size = _cleaned(json.loads(data[_GLB_HEAD.size : body]), folder, len(data))
+    text = json.dumps(tree).encode()
+    rest = data[body:]
+    head = _GLB_HEAD.pack(
+        magic, version, _GLB_HEAD.size + len(text) + len(rest), len(text), _JSON_CHUNK
+    )
+    return _placed(load(io.BytesIO(head + text + rest), files, skip_materials=True), size)
+
+
+def _cleaned(tree: Any, folder: Path, size: int) -> tuple[dict[str, Any], dict[str, bytes], int]:
+    """The part of the JSON that places points, the files it names, and the size of all."""
+    if not isinstance(tree, dict):
+        raise ValueError("its JSON is not an object")
+    for name in tree.get("extensionsRequired", ()):
+        if not str(name).startswith(_HARMLESS):
+            raise ValueError(f"it needs the glTF extension {str(name)[:80]}, which is not read")
+
+    def each(name: str, *keys: str) -> list[dict[str, Any]]:
+        return [{key: item[key] for key in keys if key in item} for item in tree.get(name, ())]
+
+    buffers = each("buffers", "uri", "byteLength")
+    views = each("bufferViews", "buffer", "byteOffset", "byteLength", "byteStride")
+    accessors = each(
+        "accessors", "bufferView", "byteOffset", "count", "type", "componentType", "sparse"
+    )
+    nodes = each("nodes", "children", "mesh", "matrix", "translation", "rotation", "scale")
+    scenes = each("scenes", "nodes")
+    meshes = [
+        {
+            "primitives": [
+                {key: p[key] for key in ("attributes", "indices", "mode") if key in p}
+                for p in mesh["primitives"]
+            ]
+        }
+        for mesh in tree.get("meshes", ())
+    ]
+
+    files: dict[str, bytes] = {}
+    for buffer in buffers:
+        uri = buffer.get("uri")
+        if uri is not None and not uri.startswith("data:") and uri not in files:
+            files[uri] = _beside(uri, folder)
+    size += sum(map(len, files.values()))
+
+    _check_tree(nodes, scenes)
+    for view in views:
+        _whole(view, "buffer", "byteOffset", "byteLength", "byteStride")
+    expect_expansion(sum(view["byteLength"] for view in views), size, "its buffer views")
+    used: set[int] = set()
+    for mesh in meshes:
+        for primitive in mesh["primitives"]:
+            attributes = primitive["attributes"]
+            primitive["attributes"] = {
+                name: attributes[name] for name in ("POSITION", "COLOR_0") if name in attributes
+            }
+            if primitive.get("mode") == _TRIANGLE_FAN:
+                raise ValueError("it has triangle fans, which are not read")
+            used.update(primitive["attributes"].values())
+            used.update([primitive["indices"]] if "indices" in primitive else [])
+    for i, accessor in enumerate(accessors):
+        _whole(accessor, "bufferView", "byteOffset", "count", "componentType")
+        if i not in used:
+            # Kept for its number alone.
+            accessor.pop("bufferView", None)
+            accessor |= {"count": 0, "type": "SCALAR", "componentType": 5121}
+        elif "bufferView" not in accessor or "sparse" in accessor:
+            raise ValueError("it has sparse or empty accessors, which are not read")
+
+    def weight(number: int) -> int:
+        accessor = accessors[number]
+        return int(
+            accessor["count"] * _NUMBERS[accessor["type"]] * _BYTES[accessor["componentType"]]
+        )
+
+    expect_expansion(sum(map(weight, used)), size, "its accessors")
+    weights = [
+        sum(
+            weight(number) + 100
+            for p in mesh["primitives"]
+            for number in [*p["attributes"].values(), *([p["indices"]] if "indices" in p else [])]
+        )
+        for mesh in meshes
+    ]
+    expect_expansion(sum(weights), size, "its meshes")
+    expect_expansion(sum(weights[n["mesh"]] for n in nodes if "mesh" in n), size, "its nodes")
+    clean = {"asset": {"version": "2.0"}, "buffers": buffers, "bufferViews": views}
+    clean |= {"accessors": accessors, "meshes": meshes, "nodes": nodes}
+    if scenes:
+        clean |= {"scenes": scenes, "scene": tree.get("scene", 0)}
+    return clean, files, size
+
+
+def _check_tree(nodes: list[dict[str, Any]], scenes: list[dict[str, Any]]) -> None:
+    """Enforce glTF's rule: a node has one parent at most, and a scene's nodes have none."""
+    named = [child for node in nodes for child in node.get("children", ())]
+    for scene in scenes:
+        roots = scene.get("nodes", [])
+        if len({*roots, *named}) < len(roots) + len(named):
+            raise ValueError("its nodes are not a tree")
+    if any(type(n) is not int or not 0 <= n < len(nodes) for n in named):
+        raise ValueError("its nodes name children that are not there")
+
+
+def _whole(item: dict[str, Any], *names: str) -> None:
+    for name in names:
+        value = item.get(name, 0)
+        if type(value) is not int or value < 0:
+            raise ValueError(f"its {name} is {str(value)[:20]}, not a count")
+
+
+def _beside(uri: str, folder: Path) -> bytes:
+    """A file that a glTF file names, if it lies in the same folder or below."""
+    home = folder.resolve()
+    path = (home / unquote(uri)).resolve()
+    if "://" in uri or not path.is_relative_to(home):
+        raise ValueError(f"it names {uri[:80]!r}, which is not in its folder")
+    if not path.is_file():
+        raise ValueError(f"it names {uri[:80]!r}, which is not there")
+    return path.read_bytes()
+
+
+def _placed(loaded: dict[str, Any], size: int) -> Arrays:
+    """All geometry of the scene, moved to where its nodes put it."""
+    geometry = loaded["geometry"]
+    parents = {edge["frame_to"]: edge for edge in loaded["graph"]}
+    world: dict[str, Any] = {}
+
+    def matrix_of(frame: str) -> Any:
+        chain = []
+        while frame in parents and frame not in world:
+            chain.append(frame)
+            frame = parents[frame]["frame_from"]
+        matrix = world.get(frame, np.eye(4))
+        for name in reversed(chain):
+            matrix = world[name] = matrix @ parents[name]["matrix"]
+        return matrix
+
+    parts = []
+    for edge in loaded["graph"] or [{"geometry": name, "frame_to": None} for name in geometry]:
+        found = geometry.get(edge.get("geometry"))
+        if found is None or "entities" in found:
+            continue
+        part = from_trimesh(found)
+        matrix = matrix_of(edge["frame_to"])
+        vertices = part.vertices.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+        faces = part.faces
+        if faces is not None and np.linalg.det(matrix[:3, :3]) < 0:
+            faces = faces[:, ::-1]
+        parts.append(Arrays(vertices, faces, colors=part.colors))
+    return concatenate(parts)
+
+
+def write_gltf(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """JSON with its buffer in it. Positions as in `write_glb`."""
+    gltf = require("trimesh.exchange.gltf", extra="data", why="Writing glTF files")
+    files = gltf.export_gltf(_scene(shape), merge_buffers=True, embed_buffers=True)
+    return bytes(files["model.gltf"])
+
+
+def write_glb(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """Positions and colours. float32, as the format has it, about the mean, which is a node's."""
+    gltf = require("trimesh.exchange.gltf", extra="data", why="Writing glTF files")
+    return bytes(gltf.export_glb(_scene(shape)))
+
+
+def _scene(shape: Cloud | Mesh) -> Any:
+    trimesh = require("trimesh", extra="data", why="Writing glTF files")
+    columns = columns_of(shape)
+    points = np.stack([columns[name] for name in "xyz"], axis=-1).astype(np.float64)
+    # The node carries the large part of the coordinates, in JSON's decimal digits.
+    move = np.eye(4)
+    move[:3, 3] = points.mean(axis=0)
+    points = points - move[:3, 3]
+    if isinstance(shape, Mesh):
+        part = trimesh.Trimesh(points, shape.faces.cpu().numpy(), process=False)
+    else:
+        colors = None if shape.colors is None else shape.colors.cpu().numpy()
+        part = trimesh.PointCloud(points, colors=colors)
+    scene = trimesh.Scene()
+    scene.add_geometry(part, transform=move)
+    return scene

@@ -1,0 +1,122 @@
+"""LAS and LAZ, the formats of airborne scans: read and written by laspy."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np
+from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.extras import require
+
+_NORMALS = ("NormalX", "NormalY", "NormalZ")
+_CHUNK = 1 << 16
+
+
+def read(data: bytes, folder: Path) -> Arrays:
+    """Scaled coordinates in float64, colours, and normals kept as CloudCompare keeps them."""
+    laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
+    _check_header(data)
+    # One thread: it decompresses as it reads, and never more than was asked for.
+    with laspy.open(
+        io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False
+    ) as reader:
+        header = reader.header
+        count, row = int(header.point_count), int(header.point_format.size)
+        if count == 0:
+            return Arrays(np.zeros((0, 3)))
+        if header.are_points_compressed:
+            _check_compressed(data, header)
+            expect_expansion(count * row, len(data), f"{count} points")
+        else:
+            expect(count * row, len(data) - header.offset_to_point_data, f"{count} points")
+        names = [
+            name
+            for name in header.point_format.dimension_names
+            if name in ("red", "green", "blue") or name.lower() in map(str.lower, _NORMALS)
+        ]
+        parts: dict[str, list[Any]] = {name: [] for name in ["x", "y", "z", *names]}
+        left = count
+        while left > 0:
+            # In portions, so that a file that lies about its length fails early.
+            portion = reader.read_points(min(_CHUNK, left))
+            if len(portion) == 0:
+                raise ValueError(f"it declares {count} points, but holds {count - left}")
+            left -= len(portion)
+            for name, column in parts.items():
+                column.append(np.array(portion[name]))
+    columns = {name: np.concatenate(column) for name, column in parts.items()}
+    if not any(columns[name].any() for name in ("red", "green", "blue") if name in columns):
+        # Formats with room for colours are used for files without.
+        columns.pop("red", None)
+    return from_columns(columns)
+
+
+def _check_header(data: bytes) -> None:
+    """Look at the counts that laspy trusts, at their fixed places in the header."""
+    if data[:4] != b"LASF" or len(data) < 227:
+        raise ValueError("it does not begin with a LAS header")
+    size, start, records = struct.unpack_from("<HII", data, 94)
+    expect(start, len(data), "a header and records")
+    expect(54 * records, max(0, start - size), f"{records} records before its points")
+
+
+def _check_compressed(data: bytes, header: Any) -> None:
+    """Look at what the decompressor trusts: the size of a point, the number of chunks."""
+    lazrs = require("lazrs", extra="data", why="Reading LAZ files")
+    records = header.vlrs.get("LasZipVlr")
+    if not records:
+        raise ValueError("its points are compressed, but it does not say how")
+    layout = lazrs.LazVlr(records[0].record_data)
+    if layout.item_size() != header.point_format.size:
+        raise ValueError(
+            f"its points have {header.point_format.size} bytes, and {layout.item_size()} unpacked"
+        )
+    start = header.offset_to_point_data
+    expect(8, len(data) - start, "the place of a table of chunks")
+    (table,) = struct.unpack_from("<q", data, start)
+    if table == -1:
+        # Written to a stream: the place is at the very end.
+        (table,) = struct.unpack_from("<q", data, len(data) - 8)
+    if not start + 8 <= table <= len(data) - 8:
+        raise ValueError("its table of chunks is not within the file: truncated?")
+    _, chunks = struct.unpack_from("<II", data, table)
+    expect(chunks, table - start - 8, f"{chunks} chunks of points")
+
+
+def write_las(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """Coordinates in whole steps, a power of ten: over 200 million of them across the cloud."""
+    return _write(shape, compress=False)
+
+
+def write_laz(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """The same, compressed."""
+    return _write(shape, compress=True)
+
+
+def _write(shape: Cloud | Mesh, *, compress: bool) -> bytes:
+    laspy = require("laspy", extra="data", why="Writing LAS and LAZ files")
+    columns = columns_of(shape)
+    points = np.stack([columns[name] for name in "xyz"], axis=-1).astype(np.float64)
+    header = laspy.LasHeader(version="1.2", point_format=2 if "red" in columns else 0)
+    low = points.min(axis=0)
+    extent = float((points - low).max())
+    header.offsets = low
+    header.scales = np.full(3, 10.0 ** math.ceil(math.log10(max(extent, 1e-12) / (2**31 - 1))))
+    if "nx" in columns:
+        header.add_extra_dims([laspy.ExtraBytesParams(name, "f4") for name in _NORMALS])
+    record = laspy.LasData(header)
+    record.x, record.y, record.z = points.T
+    for name, normal in zip(("nx", "ny", "nz"), _NORMALS, strict=True):
+        if name in columns:
+            record[normal] = columns[name].astype(np.float32)
+    for name in ("red", "green", "blue"):
+        if name in columns:
+            record[name] = columns[name].astype(np.uint16) * 257
+    out = io.BytesIO()
+    record.write(out, do_compress=compress, laz_backend=laspy.LazBackend.Lazrs)
+    return out.getvalue()

@@ -1,0 +1,167 @@
+"""Text tables (xyz, txt, csv) and NumPy's own files (npy, npz): read and written by NumPy."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spoonful.data.clouds.arrays import (
+    Arrays,
+    columns_of,
+    from_columns,
+    from_table,
+    np,
+    text_format,
+)
+from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.types import Cloud, Mesh
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_POINTS = ("points", "xyz", "vertices", "pos", "positions", "pcd", "data", "arr_0")
+_NORMALS = ("normals", "normal")
+_COLORS = ("colors", "color", "rgb")
+
+
+def read_text(data: bytes, folder: Path) -> Arrays:
+    """Rows of numbers parted by spaces, tabs, commas or semicolons; `#` begins a comment.
+
+    A first line of names (`x,y,z,nx,ny,nz,red,green,blue`; CloudCompare's `//X Y Z`) says what
+    the columns are; without one, `from_table` does.
+    """
+    if b"\0" in data:
+        raise ValueError("it is not text")
+    text = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
+    # Comments are removed here, not by loadtxt: a line of names may begin with their sign.
+    first = re.search(rb"^[ \t]*([^\s#][^\n]*)", text, re.MULTILINE)
+    if first is None:
+        return Arrays(np.zeros((0, 3)))
+    line = first.group(1)
+    separator = next((s for s in (b",", b";") if s in line), None)
+    names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
+    skip = 0
+    if not all(_is_number(name) for name in names):
+        skip = first.end()
+    table = np.loadtxt(
+        io.BytesIO(text[skip:]),
+        delimiter=separator.decode() if separator else None,
+        comments="#",
+        ndmin=2,
+        encoding="latin-1",
+    )
+    if not skip:
+        return from_table(table)
+    if table.size and table.shape[1] != len(names):
+        raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
+    words = [name.decode("latin-1") for name in names]
+    return from_columns(dict(zip(words, table.T, strict=False)))
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def write_text(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """Rows `x y z`, with normals and then colours where they are known."""
+    return _rows(shape, " ", "")
+
+
+def write_csv(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """The same with commas, under a line of names."""
+    return _rows(shape, ",", ",".join(columns_of(shape)))
+
+
+def _rows(shape: Cloud | Mesh, separator: str, names: str) -> bytes:
+    columns = columns_of(shape)
+    out = io.BytesIO()
+    np.savetxt(
+        out,
+        np.stack([column.astype(np.float64) for column in columns.values()], axis=-1),
+        fmt=[text_format(column.dtype) for column in columns.values()],
+        delimiter=separator,
+        header=names,
+        comments="",
+    )
+    return out.getvalue()
+
+
+def read_npy(data: bytes, folder: Path) -> Arrays:
+    """An array (N, 3) or wider, as `from_table`."""
+    return from_table(_array(data))
+
+
+def read_npz(data: bytes, folder: Path) -> Arrays:
+    """Arrays `points` (or xyz, vertices, pos ...), `normals` and `colors` of an archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {Path(info.filename).stem.lower(): info for info in archive.infolist()}
+
+        def find(names: tuple[str, ...]) -> zipfile.ZipInfo | None:
+            return next((members[name] for name in names if name in members), None)
+
+        points = find(_POINTS)
+        if points is None and len(members) == 1:
+            points = next(iter(members.values()))
+        if points is None:
+            raise ValueError(f"it has no array named points, only {', '.join(members)[:200]}")
+        wanted = {"points": points, "normals": find(_NORMALS), "colors": find(_COLORS)}
+        sizes = [info.file_size for info in wanted.values() if info is not None]
+        expect_expansion(sum(sizes), len(data), "its arrays")
+        arrays = {
+            name: _array(archive.read(info)) for name, info in wanted.items() if info is not None
+        }
+    table = from_table(arrays["points"])
+    return Arrays(
+        table.vertices,
+        normals=arrays.get("normals", table.normals),
+        colors=arrays.get("colors", table.colors),
+    )
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """One array, if its header promises real numbers and no more of them than there are."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in read_header:
+        raise ValueError(f"it has version {version} of NumPy's format")
+    shape, _, dtype = read_header[version](stream)
+    if dtype.kind not in "fiu":
+        raise ValueError(f"it holds {dtype}, not real numbers")
+    size = dtype.itemsize
+    for side in shape:
+        size *= int(side)
+    expect(size, len(data) - stream.tell(), f"an array of shape {shape}")
+    stream.seek(0)
+    array: NDArray[Any] = np.load(stream, allow_pickle=False)
+    return array
+
+
+def write_npy(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """(N, 3), or (N, 6) with normals; colours do not fit."""
+    columns = columns_of(shape)
+    names = [name for name in columns if name not in ("red", "green", "blue")]
+    out = io.BytesIO()
+    np.save(out, np.stack([columns[name] for name in names], axis=-1), allow_pickle=False)
+    return out.getvalue()
+
+
+def write_npz(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+    """Arrays `points`, `normals`, `colors`, compressed."""
+    assert isinstance(shape, Cloud)
+    arrays = {"points": shape.points, "normals": shape.normals, "colors": shape.colors}
+    out = io.BytesIO()
+    np.savez_compressed(
+        out, **{name: a.detach().cpu().numpy() for name, a in arrays.items() if a is not None}
+    )
+    return out.getvalue()

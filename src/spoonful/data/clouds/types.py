@@ -1,0 +1,121 @@
+"""What comes out of a file: points (`Cloud`), or triangles to take points from (`Mesh`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from spoonful.data.normals import estimate_normals
+from spoonful.data.sampling import sample_surface
+
+
+class CloudFileError(ValueError):
+    """A file does not hold what it should; the message opens with the file's name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """N points, with normals and colours where they are known.
+
+    Attributes:
+        points: (N, 3) float32 or float64.
+        normals: (N, 3) unit vectors in the dtype of `points`, or None.
+        colors: (N, 3) uint8, red, green, blue; or None.
+
+    >>> cloud = Cloud(torch.eye(3))
+    >>> len(cloud), cloud.normals is None
+    (3, True)
+    >>> Cloud(torch.eye(3), normals=torch.eye(2))
+    Traceback (most recent call last):
+    ValueError: normals must have the shape of points, (3, 3), got (2, 2)
+    """
+
+    points: Tensor
+    normals: Tensor | None = None
+    colors: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        shape = tuple(self.points.shape)
+        if len(shape) != 2 or shape[1] != 3:
+            raise ValueError(f"points must have shape (N, 3), got {shape}")
+        if self.points.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"points must be float32 or float64, got {self.points.dtype}")
+        for name, value in (("normals", self.normals), ("colors", self.colors)):
+            if value is not None and tuple(value.shape) != shape:
+                raise ValueError(
+                    f"{name} must have the shape of points, {shape}, got {tuple(value.shape)}"
+                )
+        if self.normals is not None and not self.normals.is_floating_point():
+            raise TypeError(f"normals must be floating point, got {self.normals.dtype}")
+        if self.colors is not None and self.colors.dtype != torch.uint8:
+            raise TypeError(f"colors must be uint8, got {self.colors.dtype}")
+
+    def __len__(self) -> int:
+        return self.points.shape[0]
+
+    def select(self, index: Tensor) -> Self:
+        """The points at `index`, an integer or bool tensor, with all they carry."""
+        return type(self)(
+            self.points[index],
+            None if self.normals is None else self.normals[index],
+            None if self.colors is None else self.colors[index],
+        )
+
+    def to(self, where: torch.device | torch.dtype | str) -> Self:
+        """The same cloud on another device, or with coordinates of another dtype."""
+        colors = self.colors
+        if colors is not None and not isinstance(where, torch.dtype):
+            colors = colors.to(where)
+        return type(self)(
+            self.points.to(where), None if self.normals is None else self.normals.to(where), colors
+        )
+
+    def with_normals(self, k: int = 16) -> Self:
+        """This cloud if it has normals, else with those of `estimate_normals(points, k)`.
+
+        >>> Cloud(torch.rand(100, 3)).with_normals().normals.shape
+        torch.Size([100, 3])
+        """
+        if self.normals is not None:
+            return self
+        return type(self)(self.points, estimate_normals(self.points, k), self.colors)
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles over V vertices.
+
+    Attributes:
+        vertices: (V, 3) float32 or float64.
+        faces: (F, 3) int64, positions in `vertices`, counter-clockwise seen from outside.
+
+    >>> corner = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))
+    >>> corner.sample(100).normals[0]
+    tensor([0.5774, 0.5774, 0.5774])
+    """
+
+    vertices: Tensor
+    faces: Tensor
+
+    def __post_init__(self) -> None:
+        for name, value in (("vertices", self.vertices), ("faces", self.faces)):
+            if value.ndim != 2 or value.shape[1] != 3:
+                raise ValueError(f"{name} must have shape (count, 3), got {tuple(value.shape)}")
+        if self.vertices.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"vertices must be float32 or float64, got {self.vertices.dtype}")
+        if self.faces.dtype != torch.int64:
+            raise TypeError(f"faces must be int64, got {self.faces.dtype}")
+        if self.faces.numel():
+            first, last = int(self.faces.min()), int(self.faces.max())
+            if first < 0 or last >= len(self.vertices):
+                raise ValueError(
+                    f"faces name vertices {first} to {last}, but there are {len(self.vertices)}"
+                )
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Cloud:
+        """`count` points spread uniformly by area, with the normals of their triangles."""
+        sample = sample_surface(self.vertices, self.faces, count, generator)
+        return Cloud(sample.points, sample.normals)
