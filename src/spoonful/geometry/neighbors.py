@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,7 @@ class Neighbors(NamedTuple):
         squared_distance: (..., N); differentiable in both clouds.
     """
 
-    index: Tensor
+    index: Tensor  # type: ignore[assignment]  # hides tuple.index, which nobody misses
     squared_distance: Tensor
 
 
@@ -64,9 +65,10 @@ def nearest(query: Tensor, points: Tensor, *, mask: Tensor | None = None) -> Nei
             f"query and points must have leading dimensions that broadcast, "
             f"got {tuple(query.shape)} and {tuple(points.shape)}"
         ) from None
-    query = query.expand(*batch, n, 3).reshape(-1, n, 3)
-    points = points.expand(*batch, m, 3).reshape(-1, m, 3)
-    allowed = None if mask is None else mask.expand(*batch, m).reshape(-1, m)
+    clouds = math.prod(batch)
+    query = query.expand(*batch, n, 3).reshape(clouds, n, 3)
+    points = points.expand(*batch, m, 3).reshape(clouds, m, 3)
+    allowed = None if mask is None else mask.expand(*batch, m).reshape(clouds, m)
 
     index = _search(query.detach(), points.detach(), allowed)
     match = points.gather(-2, index.unsqueeze(-1).expand(-1, -1, 3))
