@@ -1,0 +1,81 @@
+"""What the metrics and losses ask of their arguments, and how they treat padding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose
+
+
+def check_tensor(name: str, tensor: Tensor, *tail: int | str) -> None:
+    """Raise unless `tensor` is floating-point and ends in `tail`; letters stand for any size."""
+    if not tensor.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got {tensor.dtype}")
+    sizes = tensor.shape[-len(tail) :]
+    if tensor.ndim < len(tail) or any(
+        isinstance(want, int) and want != size for want, size in zip(tail, sizes, strict=True)
+    ):
+        wanted = ", ".join(str(size) for size in tail)
+        raise ValueError(f"{name} must have shape (..., {wanted}), got {tuple(tensor.shape)}")
+
+
+def check_pose(name: str, pose: Pose) -> None:
+    """Raise unless `pose` holds rotations (..., 3, 3) and as many translations (..., 3)."""
+    check_tensor(f"{name}.rotation", pose.rotation, 3, 3)
+    check_tensor(f"{name}.translation", pose.translation, 3)
+    if pose.rotation.shape[:-1] != pose.translation.shape:
+        raise ValueError(
+            f"{name} must hold as many rotations as translations, "
+            f"got {tuple(pose.rotation.shape)} and {tuple(pose.translation.shape)}"
+        )
+
+
+def check_leading(
+    name: str, tensor: Tensor, own: int, name2: str, tensor2: Tensor, own2: int
+) -> None:
+    """Raise unless the tensors live together and their leading dimensions agree.
+
+    `own` is the number of trailing dimensions that are not leading ones. A size may be 1 against
+    anything, but the *number* of leading dimensions must be the same: (4, 3, 3) against
+    (4, 4, 3, 3) would otherwise broadcast along the wrong dimension without a word.
+    """
+    if tensor.device != tensor2.device:
+        raise ValueError(
+            f"{name} and {name2} must be on one device, got {tensor.device} and {tensor2.device}"
+        )
+    lead, lead2 = tensor.shape[: tensor.ndim - own], tensor2.shape[: tensor2.ndim - own2]
+    if len(lead) != len(lead2) or any(
+        a != b and a != 1 and b != 1 for a, b in zip(lead, lead2, strict=True)
+    ):
+        raise ValueError(
+            f"{name} and {name2} must have the same leading dimensions, "
+            f"got {tuple(tensor.shape)} and {tuple(tensor2.shape)}"
+        )
+
+
+def check_poses(pose: Pose, truth: Pose) -> None:
+    """Raise unless `pose` and `truth` can be compared."""
+    check_pose("pose", pose)
+    check_pose("truth", truth)
+    check_leading("pose.rotation", pose.rotation, 2, "truth.rotation", truth.rotation, 2)
+
+
+def blank(name: str, cloud: Tensor, mask: Tensor | None) -> Tensor:
+    """`cloud` (..., N, 3) with padding put to zero: whatever it held reaches no result."""
+    if mask is None:
+        return cloud
+    if mask.dtype != torch.bool or mask.shape != cloud.shape[:-1]:
+        raise ValueError(
+            f"the mask of {name} must be bool with shape {tuple(cloud.shape[:-1])}, "
+            f"got {mask.dtype} {tuple(mask.shape)}"
+        )
+    return cloud.masked_fill(~mask.unsqueeze(-1), 0.0)
+
+
+def masked_mean(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Means over the last dimension of what is not padding; NaN where all of it is."""
+    if mask is None:
+        return values.mean(-1)
+    mask = mask.expand(values.shape)
+    return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1)

@@ -1,0 +1,104 @@
+"""Many errors in a few numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of the errors of `count` items, signed errors by their absolute value.
+
+    A non-finite error counts as infinite: it makes means infinite, moves medians and percentiles
+    by the one item that it is, and is never left out unless that was asked for.
+
+    Attributes:
+        count: number of items.
+        nonfinite: how many of them have an error that is not finite.
+        mean: mean error. MAE is another name for it.
+        mse: mean squared error.
+        median: the middle error.
+        p95: the error that 95 % of the items stay below.
+        max: the largest error.
+    """
+
+    count: int
+    nonfinite: int
+    mean: float
+    mse: float
+    median: float
+    p95: float
+    max: float
+
+    @property
+    def mae(self) -> float:
+        """Mean absolute error: the mean, since all errors here are absolute."""
+        return self.mean
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean squared error."""
+        return math.sqrt(self.mse)
+
+
+def summarize(errors: Tensor, *, finite_only: bool = False) -> Summary:
+    """Statistics over the items of a metric.
+
+    Args:
+        errors: (K,) one error an item, or (K, D) errors by axis, as those of
+            `anisotropic_error_degrees`; all K x D of them then enter alike, which is how DCP
+            and RPM-Net compute MSE, RMSE and MAE.
+        finite_only: leave items with a non-finite error out of the statistics (never out of
+            the counts).
+
+    Returns:
+        The `Summary`; NaN in every statistic if `finite_only` leaves nothing.
+
+    >>> import torch
+    >>> summary = summarize(torch.tensor([-1.0, 1, 4]))
+    >>> summary.mae, summary.mse, summary.median
+    (2.0, 6.0, 1.0)
+    >>> broken = torch.tensor([1.0, 3, torch.nan])
+    >>> summarize(broken).mean, summarize(broken).median
+    (inf, 3.0)
+    >>> summarize(broken, finite_only=True).mean
+    2.0
+    """
+    if errors.ndim not in (1, 2) or errors.shape[0] == 0:
+        raise ValueError(
+            f"errors must have shape (K,) or (K, D) with K >= 1, got {tuple(errors.shape)}"
+        )
+    rows = errors.detach().cpu().double().abs().reshape(errors.shape[0], -1)
+    finite = rows.isfinite().all(dim=-1)
+    counts = {"count": rows.shape[0], "nonfinite": int((~finite).sum())}
+    rows = rows[finite] if finite_only else rows.masked_fill(~finite.unsqueeze(-1), math.inf)
+    values = rows.flatten()
+    return Summary(
+        **counts,
+        mean=values.mean().item(),
+        mse=values.square().mean().item(),
+        median=quantile(values, 0.5),
+        p95=quantile(values, 0.95),
+        max=quantile(values, 1.0),
+    )
+
+
+def quantile(values: Tensor, q: float) -> float:
+    """The `q`-quantile of (K,) values, interpolated linearly; infinities are allowed.
+
+    >>> import torch
+    >>> quantile(torch.tensor([3.0, 1, torch.inf, 2]), 0.5)
+    2.5
+    """
+    if not 0 <= q <= 1:
+        raise ValueError(f"q must lie in [0, 1], got {q}")
+    if values.numel() == 0:
+        return math.nan
+    ordered = values.sort().values
+    rank = q * (len(ordered) - 1)
+    low, high = ordered[math.floor(rank)].item(), ordered[math.ceil(rank)].item()
+    # torch.quantile interpolates inf - inf, and is NaN there
+    return low if low == high else low + (rank % 1) * (high - low)
