@@ -1,0 +1,290 @@
+"""The losses that registration networks are trained with: pure functions of poses and clouds.
+
+Means are over the points of a cloud first, then over clouds, so a padded cloud weighs as much as
+a full one. `reduction="none"` stops before the mean over clouds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose
+from spoonful.geometry.exact import matmul3, rotate
+from spoonful.metrics._inputs import blank, check_leading, check_pose, check_poses, check_tensor
+
+Reduction = Literal["mean", "none"]
+Which = Literal["all", "last"]
+
+
+def dcp_loss(
+    pose: Pose,
+    truth: Pose,
+    *,
+    squares: Literal["mean", "sum"] = "mean",
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`|R^T R_gt - I|^2 + |t - t_gt|^2`, the pose loss of Deep Closest Point.
+
+    Args:
+        pose: (..., 3, 3) estimates.
+        truth: (..., 3, 3) true poses.
+        squares: what |.|^2 means. "mean", the mean of the squared entries, nine of the matrix and
+            three of the vector, is what the published code computes; "sum" is the equation as
+            printed, in which rotations weigh three times as much against translations.
+        reduction: "mean" over all poses, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> pose = Pose(torch.eye(3), torch.tensor([3.0, 0, 0]))
+    >>> dcp_loss(pose, Pose.identity()), dcp_loss(pose, Pose.identity(), squares="sum")
+    (tensor(3.), tensor(9.))
+    """
+    _check_name("squares", squares, ("mean", "sum"))
+    check_poses(pose, truth)
+    difference = matmul3(pose.rotation.mT, truth.rotation) - torch.eye(3).to(pose.rotation)
+    turn = difference.square().sum((-2, -1))
+    shift = (pose.translation - truth.translation).square().sum(-1)
+    return _reduced(turn / 9 + shift / 3 if squares == "mean" else turn + shift, reduction)
+
+
+def point_loss(
+    pose: Pose,
+    truth: Pose,
+    source: Tensor,
+    *,
+    norm: Literal["l1", "l2"] = "l1",
+    mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """How far the pose moves the source's points from where they belong, by coordinate.
+
+    The mean over points and coordinates of |d| ("l1") or d^2 ("l2"), d = (R - R_gt) p + t - t_gt.
+
+    Args:
+        pose: (..., 3, 3) estimates.
+        truth: (..., 3, 3) true poses.
+        source: (..., N, 3).
+        norm: "l1", which RPM-Net is trained with, or "l2" for squares.
+        mask: (..., N) bool, False where a point is padding. A cloud of padding costs 0.
+        reduction: "mean" over all poses, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> pose = Pose(torch.eye(3), torch.tensor([3.0, 0, 0]))
+    >>> source = torch.rand(8, 3)
+    >>> point_loss(pose, Pose.identity(), source)
+    tensor(1.)
+    >>> point_loss(pose, Pose.identity(), source, norm="l2")
+    tensor(3.)
+    """
+    _check_name("norm", norm, ("l1", "l2"))
+    check_poses(pose, truth)
+    check_tensor("source", source, "N", 3)
+    check_leading("pose.rotation", pose.rotation, 2, "source", source, 2)
+    turn = pose.rotation - truth.rotation
+    shift = pose.translation - truth.translation
+    miss = rotate(turn, blank("source", source, mask)) + shift.unsqueeze(-2)
+    miss = miss.abs() if norm == "l1" else miss.square()
+    return _reduced(_mean(miss.mean(-1), mask), reduction)
+
+
+def inlier_loss(
+    match_matrix: Tensor,
+    *,
+    source_mask: Tensor | None = None,
+    target_mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """RPM-Net's inlier term: what the points' matches lack of 1, on average, in both clouds.
+
+    Without it, a network that may call points outliers can do so with all of them.
+
+    Args:
+        match_matrix: (..., N, M) how much source point i is matched with target point j; rows and
+            columns sum to at most 1, the rest being the chance of an outlier.
+        source_mask: (..., N) bool, False where a point is padding.
+        target_mask: (..., M) bool, likewise.
+        reduction: "mean" over all matrices, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> inlier_loss(torch.eye(4)), inlier_loss(torch.zeros(4, 4))
+    (tensor(0.), tensor(2.))
+    """
+    check_tensor("match_matrix", match_matrix, "N", "M")
+    for name, mask, dim in (("source_mask", source_mask, -1), ("target_mask", target_mask, -2)):
+        if mask is not None:
+            wanted = match_matrix.sum(dim).shape
+            if mask.dtype != torch.bool or mask.shape != wanted:
+                raise ValueError(
+                    f"{name} must be bool with shape {tuple(wanted)}, "
+                    f"got {mask.dtype} {tuple(mask.shape)}"
+                )
+            match_matrix = match_matrix.masked_fill(~mask.unsqueeze(dim), 0.0)
+    source = _mean(1.0 - match_matrix.sum(-1), source_mask)
+    target = _mean(1.0 - match_matrix.sum(-2), target_mask)
+    return _reduced(source + target, reduction)
+
+
+def discounted(losses: Sequence[Tensor], discount: float = 0.5) -> Tensor:
+    """`sum_i discount^(n-1-i) loss_i`: the last iteration counts in full, earlier ones ever less.
+
+    Args:
+        losses: one loss for each of n iterations, in order.
+        discount: the weight of an iteration relative to the next.
+
+    Returns:
+        A tensor shaped as each loss.
+
+    >>> discounted([torch.tensor(4.0), torch.tensor(2.0), torch.tensor(1.0)])
+    tensor(3.)
+    """
+    if len(losses) == 0:
+        raise ValueError("losses must hold at least one loss, got none")
+    total = losses[0]
+    for loss in losses[1:]:
+        total = discount * total + loss
+    return total
+
+
+def over_poses(loss: Callable[[Pose], Tensor], poses: Pose, which: Which = "all") -> Tensor:
+    """The paper's augmented loss: the mean of a loss over the first and every refined pose.
+
+    Args:
+        loss: any loss of a pose, `lambda pose: dcp_loss(pose, truth)`.
+        poses: rotation (..., P, 3, 3) and translation (..., P, 3), as `Registration.poses`.
+        which: "all" poses, or the "last" alone.
+
+    Returns:
+        A tensor shaped as what `loss` returns.
+
+    >>> poses = Pose(torch.eye(3).expand(2, 3, 3), torch.tensor([[3.0, 0, 0], [0, 0, 0]]))
+    >>> over_poses(lambda pose: dcp_loss(pose, Pose.identity()), poses)
+    tensor(1.5000)
+    >>> over_poses(lambda pose: dcp_loss(pose, Pose.identity()), poses, which="last")
+    tensor(0.)
+    """
+    _check_name("which", which, ("all", "last"))
+    each = _each(poses)
+    if which == "last":
+        return loss(each[-1])
+    return torch.stack([loss(pose) for pose in each]).mean(0)
+
+
+def rpmnet_loss(
+    poses: Pose,
+    truth: Pose,
+    source: Tensor,
+    match_matrices: Sequence[Tensor] | Tensor | None = None,
+    *,
+    iterations: int | None = None,
+    which: Which = "all",
+    norm: Literal["l1", "l2"] = "l1",
+    discount: float = 0.5,
+    inlier_weight: float = 0.01,
+    source_mask: Tensor | None = None,
+    target_mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """RPM-Net's loss: `sum_i 0.5^(n-1-i) (point_loss_i + 0.01 inlier_loss_i)` over n iterations.
+
+    Where an iteration has refined poses, its point loss is the mean over them (`over_poses`).
+
+    Args:
+        poses: rotation (..., P, 3, 3), the poses of the first iteration, then those of the next,
+            as `Registration.poses`; P is a multiple of n.
+        truth: (..., 3, 3) true poses.
+        source: (..., N, 3).
+        match_matrices: n matrices (..., N, M), in a sequence or stacked to (..., n, N, M); None
+            leaves the inlier term out, as `inlier_weight=0` does.
+        iterations: n; None means as many as there are match matrices, or P without them.
+        which: "all" poses of an iteration, or the "last" alone.
+        norm: "l1" or "l2", as in `point_loss`.
+        discount: the weight of an iteration relative to the next.
+        inlier_weight: the weight of the inlier term.
+        source_mask: (..., N) bool, False where a point is padding.
+        target_mask: (..., M) bool, likewise.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> poses = Pose(torch.eye(3).expand(2, 3, 3), torch.tensor([[3.0, 0, 0], [0, 0, 0]]))
+    >>> rpmnet_loss(poses, Pose.identity(), torch.rand(4, 3), [torch.eye(4), torch.zeros(4, 4)])
+    tensor(0.5200)
+    """
+    count = len(_each(poses))
+    if isinstance(match_matrices, Tensor):
+        check_tensor("match_matrices", match_matrices, "n", "N", "M")
+        match_matrices = match_matrices.unbind(-3)
+    if iterations is None:
+        iterations = count if match_matrices is None else len(match_matrices)
+    if iterations < 1 or count % iterations:
+        raise ValueError(
+            f"poses must hold a multiple of {iterations} poses, as many for each iteration, "
+            f"got {count}"
+        )
+    if match_matrices is not None and len(match_matrices) != iterations:
+        raise ValueError(
+            f"match_matrices must hold one matrix for each of {iterations} iterations, "
+            f"got {len(match_matrices)}"
+        )
+
+    def of_points(pose: Pose) -> Tensor:
+        return point_loss(pose, truth, source, norm=norm, mask=source_mask, reduction=reduction)
+
+    losses = []
+    for i, rotation, translation in zip(
+        range(iterations),
+        poses.rotation.chunk(iterations, dim=-3),
+        poses.translation.chunk(iterations, dim=-2),
+        strict=True,
+    ):
+        loss = over_poses(of_points, Pose(rotation, translation), which)
+        if match_matrices is not None and inlier_weight != 0:
+            loss = loss + inlier_weight * inlier_loss(
+                match_matrices[i],
+                source_mask=source_mask,
+                target_mask=target_mask,
+                reduction=reduction,
+            )
+        losses.append(loss)
+    return discounted(losses, discount)
+
+
+def _each(poses: Pose) -> list[Pose]:
+    """The P poses of (..., P, 3, 3), one by one."""
+    check_pose("poses", poses)
+    if poses.rotation.ndim < 3 or poses.rotation.shape[-3] == 0:
+        raise ValueError(
+            "poses must have rotations (..., P, 3, 3) with P >= 1, "
+            f"got {tuple(poses.rotation.shape)}"
+        )
+    rotations, translations = poses.rotation.unbind(-3), poses.translation.unbind(-2)
+    return [Pose(R, t) for R, t in zip(rotations, translations, strict=True)]
+
+
+def _mean(values: Tensor, mask: Tensor | None) -> Tensor:
+    """Means over the last dimension of what is not padding; 0 where all of it is."""
+    if mask is None:
+        return values.mean(-1)
+    mask = mask.expand(values.shape)
+    return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1).clamp(min=1)
+
+
+def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
+    _check_name("reduction", reduction, ("mean", "none"))
+    return losses.mean() if reduction == "mean" else losses
+
+
+def _check_name(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        choices = " or ".join(repr(choice) for choice in allowed)
+        raise ValueError(f"{name} must be {choices}, got {value!r}")
