@@ -165,7 +165,7 @@ def relative_correspondence_error(
     1 is the error of matching every point to the centroid of the cloud, which says nothing about
     the rotation. The paper normalises "with respect to the ground truth" and does not say more;
     distances to the centroid are the reading under which its figures (96 % at an error of 0.52)
-    are possible: distances to the origin would depend on the translation and give some 75 % or 80 %.
+    are possible. Distances to the origin would depend on the translation, and give 70 to 80 %.
 
     Args:
         matches: (..., N, 3) the place each source point was matched to, in the target's frame.
