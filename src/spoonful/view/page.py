@@ -1,0 +1,401 @@
+"""One HTML file that shows a registration in 3D, opened from disk, with nothing to fetch.
+
+Positions are stored as 16-bit steps of each cloud's bounding box, so a stored point is at most
+1/131070 (7.6e-6) of the box's side away from the true one along each axis: a tenth of a millimetre
+for a cloud 13 metres wide, far below a pixel. Normals take 8 bits an axis and values 8 bits (one of
+255 colours). A cloud of 50,000 points is 400 KB of base64, its normals 200 KB.
+
+Boxes are stored relative to the middle of the data, worked out in float64, so that clouds in map
+coordinates (millions of metres) keep their precision on a graphics card, which has float32 alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import shlex
+import sys
+from array import array
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+import spoonful
+from spoonful.geometry import Pose
+from spoonful.view.files import write_whole
+from spoonful.view.layers import (
+    UPS,
+    CloudLayer,
+    ColorScale,
+    Fact,
+    LinkLayer,
+    PoseStop,
+    Up,
+    check_choice,
+    check_layers,
+    cloud,
+    colors,
+    number,
+    pose_of,
+    sample,
+    scalars,
+    shade,
+)
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    layers: Sequence[CloudLayer],
+    poses: Sequence[PoseStop] = (),
+    links: Sequence[LinkLayer] = (),
+    facts: Sequence[Fact] = (),
+    warnings: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    scale: ColorScale | None = None,
+    color_by: str = "cloud",
+    subtitle: str = "",
+    command: str | Sequence[str] = "",
+    up: Up = "z",
+    max_points: int = 50_000,
+    max_lines: int = 1_000,
+) -> Path:
+    """Write one self-contained HTML file with clouds to turn and a slider over the source's poses.
+
+    Between two poses the slider turns the source along the shortest arc about its own middle. The
+    same input gives the same bytes. Text is shown as text, whatever it contains, and the page's
+    security policy runs no script but the viewer and lets nothing be fetched.
+
+    Args:
+        path: the file to write; its folder is made if need be, an old file is replaced whole.
+        title: the page's heading.
+        layers: the clouds, at least one, with different names.
+        poses: the poses of those that move (`CloudLayer.moves`), in the order of the slider.
+        links: lines between matched points.
+        facts: rows of the table of numbers.
+        warnings: sentences that the reader must not miss.
+        notes: further sentences.
+        scale: what the layers' values mean and the range of their colours.
+        color_by: "cloud" or "values", the colouring at first; the reader can switch.
+        subtitle: a line under the title.
+        command: what made this page, as one string or as a list of arguments.
+        up: the axis that points up at first: "z", "y", "-y", ...
+        max_points: larger clouds are thinned at random to this many, and the page says so.
+        max_lines: the same for lines.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        ValueError, TypeError: something cannot be shown; the message names it.
+
+    >>> import tempfile
+    >>> points = torch.rand(100, 3)
+    >>> pose = Pose(torch.eye(3), torch.tensor([0.5, 0.0, 0.0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_page(
+    ...         f"{folder}/pair.html",
+    ...         title="A pair",
+    ...         layers=[CloudLayer("source", points, moves=True), CloudLayer("target", points)],
+    ...         poses=[PoseStop("before", pose), PoseStop("after", Pose.identity())],
+    ...         facts=[Fact("Rotation error", 0.31, "°")],
+    ...     )
+    ...     page.stat().st_size < 700_000
+    True
+    """
+    check_layers(layers)
+    check_choice(up, UPS, "up")
+    check_choice(color_by, ("cloud", "values"), "color_by")
+    for sentences, name in ((notes, "notes"), (warnings, "warnings")):
+        if isinstance(sentences, str):
+            raise TypeError(f"{name} must be a list of sentences, got one string")
+    for limit, name in ((max_points, "max_points"), (max_lines, "max_lines")):
+        if limit < 1:
+            raise ValueError(f"{name} must be at least 1, got {limit}")
+    payload, thinned = _payload(layers, poses, links, scale, max_points, max_lines)
+    payload |= {"up": up, "by_value": color_by == "values"}
+    if color_by == "values" and payload["scale"] is None:
+        raise ValueError("color_by is 'values', but no layer has values")
+
+    script, style = _read("viewer.js"), _read("style.css")
+    command = command if isinstance(command, str) else shlex.join(command)
+    page = Template(_read("template.html")).substitute(
+        # Only these two texts may act, and the page may fetch nothing: `default-src 'none'`.
+        policy=(
+            f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+            "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        ),
+        generator=f"Spoonful {spoonful.__version__}",
+        title=_text(title),
+        names=_text(", ".join(layer.name for layer in layers)),
+        style=style,
+        subtitle=f'<p class="subtitle">{_text(subtitle)}</p>\n' if subtitle else "",
+        warnings=_list("warnings", warnings),
+        facts=_table(facts),
+        notes=_list("notes", [*notes, *thinned]),
+        command=_command(command),
+        footer=f"Spoonful {spoonful.__version__}, shown with three.js",
+        payload=_json(payload),
+        script=script,
+    )
+    return write_whole(path, page.encode())
+
+
+class _Frames(NamedTuple):
+    """Where coordinates are stored from: near the data, whatever the user's own origin."""
+
+    pivot: Tensor  # (3,) in the source's frame: what the moving clouds turn about
+    origin: Tensor  # (3,) in the target's frame: the middle of the page
+
+    def stop(self, pose: Pose) -> dict[str, Any]:
+        """A pose between the two frames: it takes the pivot to `translation`."""
+        moved = pose.apply(self.pivot[None])[0]
+        return {
+            "rotation": pose.rotation.tolist(),
+            "translation": (moved - self.origin).tolist(),
+            "matrix": pose.matrix().tolist(),  # as the user knows it
+        }
+
+
+def _payload(
+    layers: Sequence[CloudLayer],
+    poses: Sequence[PoseStop],
+    links: Sequence[LinkLayer],
+    scale: ColorScale | None,
+    max_points: int,
+    max_lines: int,
+) -> tuple[dict[str, Any], list[str]]:
+    """What the viewer reads, and a note for each thing that was thinned."""
+    if poses and not links and not any(layer.moves for layer in layers):
+        raise ValueError("poses are given, but no layer has moves=True")
+    stops = [pose_of(stop.pose, f"pose {stop.name!r}") for stop in poses]
+    points = [cloud(layer.points, f"points of layer {layer.name!r}") for layer in layers]
+    values = [_values(layer, len(p), len(poses)) for layer, p in zip(layers, points, strict=True)]
+    ends = [_ends(link) for link in links]
+    colormap = _colormap(values, scale)
+
+    still = Pose.identity(dtype=torch.float64)
+    fixed = [p for p, layer in zip(points, layers, strict=True) if not layer.moves]
+    moving = [p for p, layer in zip(points, layers, strict=True) if layer.moves]
+    moving = moving or [source for source, _ in ends] or fixed
+    pivot = _middle(moving)
+    origin = _middle(fixed) if fixed else (stops or [still])[-1].apply(pivot[None])[0]
+    frames = _Frames(pivot, origin)
+
+    notes, packed, packed_links = [], [], []
+    for layer, p, v, color in zip(layers, points, values, colors(layers), strict=True):
+        keep = sample(len(p), max_points)
+        if len(keep) < len(p):
+            notes.append(f"Showing {len(keep):,} of the {len(p):,} points of {layer.name}.")
+        normals = _normals(layer, p)
+        packed.append(
+            {
+                "name": _clean(layer.name),
+                "color": color,
+                "moves": bool(layer.moves),
+                "visible": bool(layer.visible),
+                "points": _pack(p[keep] - (frames.pivot if layer.moves else frames.origin)),
+                "normals": None if normals is None else _pack_normals(normals[keep]),
+                "values": None if v is None else [_pack_values(row[keep], colormap) for row in v],
+            }
+        )
+    for i, (link, (source, target)) in enumerate(zip(links, ends, strict=True)):
+        keep = sample(len(source), max_lines)
+        if len(keep) < len(source):
+            notes.append(f"Showing {len(keep):,} of the {len(source):,} lines of {link.name}.")
+        own = link.color or ("green", "pink")[i % 2]
+        packed_links.append(
+            {
+                "name": _clean(link.name),
+                "color": shade(own, f"color of links {link.name!r}"),
+                "visible": bool(link.visible),
+                "source": _pack(source[keep] - frames.pivot),
+                "target": _pack(target[keep] - frames.origin),
+            }
+        )
+    named = zip(poses or [PoseStop("", still)], stops or [still], strict=True)
+    payload = {
+        "layers": packed,
+        "links": packed_links,
+        "scale": None if colormap is None else colormap.legend(),
+        "moving": bool(poses),
+        "stops": [
+            {"name": _clean(stop.name), "caption": _clean(stop.caption), **frames.stop(pose)}
+            for stop, pose in named
+        ],
+    }
+    return payload, notes
+
+
+def _values(layer: CloudLayer, count: int, poses: int) -> Tensor | None:
+    """A layer's values, (1, N) or (P, N)."""
+    if layer.values is None:
+        return None
+    return scalars(layer.values, count, poses, f"values of layer {layer.name!r}")
+
+
+def _normals(layer: CloudLayer, points: Tensor) -> Tensor | None:
+    if layer.normals is None:
+        return None
+    name = f"normals of layer {layer.name!r}"
+    normals = cloud(layer.normals, name)
+    if normals.shape != points.shape:
+        raise ValueError(
+            f"{name} must have shape {tuple(points.shape)}, as its points have, "
+            f"got {tuple(normals.shape)}"
+        )
+    return normals
+
+
+def _ends(link: LinkLayer) -> tuple[Tensor, Tensor]:
+    """Both ends of the lines, (M, 3) each."""
+    source = cloud(link.source, f"source of links {link.name!r}")
+    target = cloud(link.target, f"target of links {link.name!r}")
+    if source.shape != target.shape:
+        raise ValueError(
+            f"links {link.name!r} must have as many source as target ends, "
+            f"got {len(source):,} and {len(target):,}"
+        )
+    return source, target
+
+
+class _Colormap(NamedTuple):
+    """The range of the colours, whether values lie beyond it, and what they are."""
+
+    low: float
+    high: float
+    beyond: tuple[bool, bool]
+    scale: ColorScale
+
+    def legend(self) -> dict[str, Any]:
+        gap = Fact("", 0, self.scale.unit).gap
+        signs = ("≤ " if self.beyond[0] else "", "≥ " if self.beyond[1] else "")
+        ends = [
+            f"{sign}{end:.3g}{gap}{_clean(self.scale.unit)}"
+            for sign, end in zip(signs, (self.low, self.high), strict=True)
+        ]
+        return {"label": _clean(self.scale.label), "ends": ends}
+
+
+def _colormap(values: Sequence[Tensor | None], scale: ColorScale | None) -> _Colormap | None:
+    """The colours for all values of a page, None where there are none."""
+    given = [v for v in values if v is not None]
+    if not given:
+        if scale is not None:
+            raise ValueError("scale is given, but no layer has values")
+        return None
+    scale = scale or ColorScale()
+    least, most = min(float(v.min()) for v in given), max(float(v.max()) for v in given)
+    last = torch.cat([v[-1] for v in given]).sort().values
+    low = min(least, 0.0) if scale.low is None else float(scale.low)
+    high = float(last[round(0.98 * (len(last) - 1))]) if scale.high is None else float(scale.high)
+    if scale.high is None:
+        high = max(high, low)
+    if not low <= high:
+        raise ValueError(f"scale must have low <= high, got {low:g} and {high:g}")
+    return _Colormap(low, high, (least < low, most > high), scale)
+
+
+def _middle(clouds: Sequence[Tensor]) -> Tensor:
+    """The middle of the box around some clouds."""
+    every = torch.cat(list(clouds))
+    return (every.amin(dim=0) + every.amax(dim=0)) / 2
+
+
+def _pack(points: Tensor) -> dict[str, Any]:
+    """(N, 3) as little-endian 16-bit steps of their box; wrong by at most half a step an axis."""
+    low, high = points.amin(dim=0), points.amax(dim=0)
+    step = (high - low) / 65535
+    steps = ((points - low) / step.where(step > 0, 1.0)).round()
+    return {"low": low.tolist(), "step": step.tolist(), "data": _base64("H", steps)}
+
+
+def _pack_normals(normals: Tensor) -> str:
+    """Unit normals as signed bytes."""
+    length = normals.norm(dim=1, keepdim=True)
+    return _base64("b", (normals / length.where(length > 0, 1.0) * 127).round())
+
+
+def _pack_values(values: Tensor, colormap: _Colormap | None) -> str:
+    """Values as bytes, 0 at the low and 255 at the high end of the scale."""
+    assert colormap is not None  # there is one wherever there are values
+    width = (colormap.high - colormap.low) or 1.0
+    return _base64("B", ((values - colormap.low) / width).clamp(0, 1).mul(255).round())
+
+
+def _base64(typecode: str, numbers: Tensor) -> str:
+    """Whole numbers as base64, without numpy, in the byte order of every browser."""
+    packed = array(typecode, numbers.flatten().to(torch.int64).tolist())
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return base64.b64encode(packed.tobytes()).decode()
+
+
+def _read(name: str) -> str:
+    return resources.files("spoonful.view").joinpath(name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    """`text` as a content security policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _clean(text: str) -> str:
+    """Text that UTF-8 and HTML can hold: file names may be neither."""
+    text = str(text).encode("utf-8", "replace").decode()
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def _text(text: str) -> str:
+    """Text as HTML, whatever it contains."""
+    return html.escape(_clean(text))
+
+
+def _json(payload: dict[str, Any]) -> str:
+    r"""JSON that cannot end the <script> it stands in.
+
+    >>> _json({"name": "</script>"})
+    '{"name":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(payload, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _list(kind: str, sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    label = kind.capitalize()
+    items = "".join(f"<li>{_text(sentence)}</li>\n" for sentence in sentences)
+    return f'<ul class="{kind}" aria-label="{label}">\n{items}</ul>\n'
+
+
+def _table(facts: Sequence[Fact]) -> str:
+    if not facts:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{_text(fact.label)}</th><td>{_text(number(fact.value))}'
+        + (f'{fact.gap}<span class="unit">{_text(fact.unit)}</span>' if fact.unit else "")
+        + "</td></tr>\n"
+        for fact in facts
+    )
+    return f'<table aria-label="Numbers">\n<tbody>\n{rows}</tbody>\n</table>\n'
+
+
+def _command(command: str) -> str:
+    if not command:
+        return ""
+    return (
+        '<section>\n<div class="head"><h2>Made by</h2>'
+        '<button type="button" id="copy-command" class="copy" hidden>Copy</button></div>\n'
+        f'<pre id="command" tabindex="0">{_text(command)}</pre>\n</section>\n'
+    )

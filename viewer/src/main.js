@@ -1,0 +1,144 @@
+// Entry point: reads the page's data, builds the view and its controls, and joins them.
+
+import { Cloud, Links } from "./clouds.js";
+import { Motion } from "./motion.js";
+import {
+  Axes,
+  colorChoice,
+  copies,
+  h,
+  layerList,
+  shownMatrix,
+  sizeSlider,
+  Timeline,
+} from "./panel.js";
+import { readPage } from "./payload.js";
+import { around, Stage } from "./stage.js";
+import { onThemeChange } from "./theme.js";
+
+const $ = (id) => document.getElementById(id);
+
+/** Frame what matters: every pose, unless a far-off start would leave the result a speck. */
+function framing(clouds, motion) {
+  const final = clouds.map((cloud) => [cloud, motion.at(motion.last)]);
+  const all = motion.stops.flatMap((_, i) => clouds.map((cloud) => [cloud, motion.at(i)]));
+  const [near, wide] = [around(final), around(all)];
+  return wide.radius < 2.5 * near.radius ? wide : near;
+}
+
+/** `#pose=1.5` in the address: a link to one moment, which then stays still. */
+function askedPose() {
+  const text = new URLSearchParams(location.hash.slice(1)).get("pose");
+  const pose = text === null ? NaN : Number(text);
+  return Number.isFinite(pose) ? pose : null;
+}
+
+/** Those who can watch see the source go to its place once; the page then rests on the result. */
+function begin(timeline) {
+  const asked = askedPose();
+  const watch = asked === null && !timeline.calm;
+  timeline.go(asked ?? (watch ? 0 : timeline.last));
+  if (watch) setTimeout(() => timeline.time === 0 && timeline.play(), 700);
+  addEventListener("hashchange", () => {
+    timeline.stop();
+    timeline.go(askedPose() ?? timeline.time);
+  });
+}
+
+function showMatrix(stop) {
+  $("matrix-of").textContent = stop.name;
+  $("matrix").textContent = shownMatrix(stop.matrix);
+}
+
+function savePicture(stage) {
+  stage.draw(); // the drawing buffer is only sure to hold a frame right after drawing it
+  stage.canvas.toBlob((blob) => {
+    const address = URL.createObjectURL(blob);
+    h("a", { href: address, download: `${document.title.replace(/[^\w-]+/g, "_")}.png` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  });
+}
+
+function start() {
+  const page = readPage();
+  const stage = new Stage($("canvas"), page.up);
+  const motion = new Motion(page.stops);
+  const clouds = page.layers.map((layer) => new Cloud(layer));
+  const links = page.links.map((layer) => new Links(layer));
+  const things = [...clouds, ...links];
+  stage.add(...things);
+
+  const axes = new Axes($("axes"));
+  stage.afterDraw = () => axes.update(stage.camera);
+
+  let time = 0;
+  const moveTo = (to) => {
+    time = to;
+    const pose = motion.at(time);
+    for (const thing of things) thing.moveTo(motion.segment(time), pose);
+    if (page.moving) showMatrix(page.stops[Math.round(time)]);
+    stage.invalidate();
+  };
+
+  let byValue = page.by_value;
+  const lists = [layerList(things, () => stage.invalidate())];
+  if (page.scale) {
+    lists.push(
+      colorChoice(page.scale, byValue, (choice) => {
+        byValue = choice;
+        paint();
+      }),
+    );
+  }
+  const paint = () => {
+    stage.paint(byValue);
+    for (const list of lists) list.paint(byValue);
+  };
+  onThemeChange(paint);
+  const size = sizeSlider((scale) => {
+    stage.pointScale = scale;
+    stage.invalidate();
+  });
+  $("layers").append(...lists.flatMap(({ rows }) => rows), size);
+  $("reset").addEventListener("click", () => stage.reset());
+  $("save").addEventListener("click", () => savePicture(stage));
+  for (const id of ["layers", "buttons", "axes"]) $(id).removeAttribute("hidden");
+  $("pose").hidden = !page.moving;
+  // In full precision, as JSON, which Python reads too.
+  copies($("copy-matrix"), () => JSON.stringify(page.stops[Math.round(time)].matrix));
+  copies($("copy-command"), () => $("command").textContent);
+
+  const timeline = page.moving && motion.last > 0 ? new Timeline($("timeline"), page.stops, moveTo) : null;
+  $("timeline").hidden = !timeline;
+  stage.covered = () => (timeline ? stage.canvas.clientHeight - $("timeline").offsetTop : 0);
+  paint();
+  stage.frame(framing(clouds, motion));
+  stage.resize();
+  if (timeline) begin(timeline);
+  else moveTo(0);
+
+  // A handle for the console and for tests.
+  window.spoonful = {
+    get pose() {
+      return time;
+    },
+    set pose(to) {
+      timeline?.stop();
+      timeline?.go(to);
+    },
+    draw: () => stage.draw(),
+    centroid: (name) => clouds.find(({ layer }) => layer.name === name).centroid().toArray(),
+    camera: () => stage.camera.position.toArray(),
+  };
+  document.documentElement.dataset.state = "ready";
+}
+
+try {
+  start();
+} catch (error) {
+  // Without WebGL the numbers are still worth reading, so say what is missing where it is missing.
+  document.documentElement.dataset.state = "failed";
+  $("failure").hidden = false;
+  $("failure-reason").textContent = error.message;
+  console.warn(error);
+}

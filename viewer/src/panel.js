@@ -1,0 +1,300 @@
+// The controls beside and below the view. Text from the page goes in as text, never as markup.
+
+import { cssColor, gradient, pick } from "./theme.js";
+
+/** A DOM element: `h("button", { type: "button" }, "Reset")`. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+const counted = (count) => count.toLocaleString("en");
+
+/** Check boxes, one for each cloud and each set of lines; `paint` gives them the clouds' colours. */
+export function layerList(things, onChange) {
+  const swatches = [];
+  const rows = things.map(({ layer, object }) => {
+    const swatch = h("span", { class: layer.points ? "swatch" : "swatch line", "aria-hidden": "true" });
+    swatches.push([swatch, layer]);
+    const count = counted((layer.points ?? layer.source).length / 3);
+    const box = h("input", {
+      type: "checkbox",
+      checked: layer.visible,
+      onchange: () => {
+        object.visible = box.checked;
+        onChange();
+      },
+    });
+    return h(
+      "label",
+      { class: "layer" },
+      box,
+      swatch,
+      h("span", { class: "name" }, layer.name),
+      h("span", { class: "count" }, `${count} ${layer.points ? "pts" : "lines"}`),
+    );
+  });
+  const paint = (byValue) => {
+    for (const [swatch, { color, points, values }] of swatches) {
+      const plain = points ? "--muted-cloud" : "--soft";
+      swatch.style.background = !byValue ? pick(color) : values ? gradient() : cssColor(plain);
+    }
+  };
+  return { rows, paint };
+}
+
+/** "By cloud" or "by residual", with the scale's legend, which `paint` colours. */
+export function colorChoice(scale, byValue, onChange) {
+  const bar = h("div", { class: "bar" });
+  const [low, high] = scale.ends;
+  const legend = h(
+    "div",
+    { class: "legend", hidden: !byValue },
+    bar,
+    h("div", { class: "ends" }, h("span", {}, low), h("span", {}, high)),
+  );
+  const choice = (label, value) =>
+    h(
+      "label",
+      {},
+      h("input", {
+        type: "radio",
+        name: "colour",
+        checked: value === byValue,
+        onchange: () => {
+          legend.hidden = !value;
+          onChange(value);
+        },
+      }),
+      h("span", {}, label),
+    );
+  const choices = h(
+    "div",
+    { class: "choice", role: "radiogroup", "aria-label": "Colour" },
+    choice("by cloud", false),
+    choice(`by ${scale.label}`, true),
+  );
+  return { rows: [choices, legend], paint: () => (bar.style.background = gradient()) };
+}
+
+/** A labelled slider for the size of the points, in doublings. */
+export function sizeSlider(onChange) {
+  const input = h("input", {
+    type: "range",
+    min: -2,
+    max: 2,
+    step: 0.1,
+    value: 0,
+    oninput: () => onChange(2 ** input.valueAsNumber),
+  });
+  return h("label", { class: "row" }, h("span", {}, "Point size"), input);
+}
+
+/** Let a button copy `text()`; it stays hidden where the browser has no clipboard. */
+export function copies(button, text) {
+  if (!button || !navigator.clipboard) return;
+  const label = button.textContent;
+  const say = (word) => {
+    button.textContent = word;
+    setTimeout(() => (button.textContent = label), 1500);
+  };
+  button.hidden = false;
+  button.addEventListener("click", () =>
+    navigator.clipboard.writeText(text()).then(
+      () => say("Copied"),
+      () => say("Not allowed"),
+    ),
+  );
+}
+
+/** A number for reading: five significant digits, or two decimals where it has more than that. */
+function shownNumber(value) {
+  const whole = Math.ceil(Math.log10(Math.abs(value) || 1));
+  return String(Number(value.toPrecision(Math.max(5, whole + 2))));
+}
+
+/** A 4x4 matrix for reading, its columns in line. */
+export function shownMatrix(matrix) {
+  const cells = matrix.map((row) => row.map(shownNumber));
+  const widths = cells[0].map((_, j) => Math.max(...cells.map((row) => row[j].length)));
+  return cells.map((row) => row.map((cell, j) => cell.padStart(widths[j])).join("  ")).join("\n");
+}
+
+const PLAY = "M5 3.2v9.6L13 8z";
+const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
+
+/** The slider over the poses: drag, press play, or choose a stop by its name. */
+export class Timeline {
+  constructor(element, stops, onChange) {
+    this.stops = stops;
+    this.last = stops.length - 1;
+    this.onChange = onChange;
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+    this.icon = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "0 0 16 16");
+    svg.setAttribute("aria-hidden", "true");
+    svg.append(this.icon);
+    this.button = h("button", { type: "button", class: "play", onclick: () => this.toggle() }, svg);
+    this.name = h("strong");
+    this.caption = h("span", { class: "caption" });
+    this.input = h("input", {
+      type: "range",
+      min: 0,
+      max: this.last,
+      step: 0.001,
+      value: 0,
+      "aria-label": "Pose of the source",
+      onpointerdown: () => this.stop(),
+      oninput: () => this.go(this.snap(this.input.valueAsNumber)),
+      onkeydown: (event) => this.onKey(event),
+    });
+    this.marks = stops.map((stop, i) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "stop",
+          title: stop.name,
+          "aria-label": stop.name, // its label may be hidden for want of room
+          onclick: () => this.glide(i),
+        },
+        h("span", { class: "dot" }),
+        h("span", { class: "label" }, stop.name),
+      ),
+    );
+    this.marks.forEach((mark, i) => (mark.style.left = `${(100 * i) / this.last}%`));
+    this.track = h("div", { class: "stops" }, ...this.marks);
+    element.append(
+      this.button,
+      h(
+        "div",
+        { class: "track" },
+        h("div", { class: "now" }, this.name, this.caption),
+        this.input,
+        this.track,
+      ),
+    );
+    new ResizeObserver(() => this.fitLabels()).observe(this.track);
+    this.stop();
+  }
+
+  /** Drags catch on a stop, so that its exact pose can be reached. */
+  snap(time) {
+    const nearest = Math.round(time);
+    return Math.abs(time - nearest) < 0.02 * Math.max(1, this.last) ? nearest : time;
+  }
+
+  go(time) {
+    this.time = Math.min(Math.max(time, 0), this.last);
+    this.input.value = this.time;
+    const nearest = Math.round(this.time);
+    const settled = this.time === nearest;
+    const [from, to] = [Math.floor(this.time), Math.ceil(this.time)];
+    this.name.textContent = settled
+      ? this.stops[nearest].name
+      : `${this.stops[from].name} → ${this.stops[to].name}`;
+    this.caption.textContent = settled ? this.stops[nearest].caption : "";
+    this.input.setAttribute("aria-valuetext", this.name.textContent);
+    this.input.style.setProperty("--filled", `${(100 * this.time) / this.last}%`);
+    this.marks.forEach((mark, i) => mark.classList.toggle("current", settled && i === nearest));
+    this.onChange(this.time);
+  }
+
+  onKey(event) {
+    const moves = {
+      ArrowLeft: -0.05,
+      ArrowDown: -0.05,
+      ArrowRight: 0.05,
+      ArrowUp: 0.05,
+    };
+    let time = this.time + (moves[event.key] ?? 0);
+    if (event.key === "PageUp") time = Math.floor(this.time) + 1;
+    else if (event.key === "PageDown") time = Math.ceil(this.time) - 1;
+    else if (!(event.key in moves)) return;
+    event.preventDefault();
+    this.stop();
+    this.go(Math.round(time * 1000) / 1000);
+  }
+
+  toggle() {
+    if (this.playing) this.stop();
+    else this.play();
+  }
+
+  /** From here, or from the first stop if this is the last, to the last. */
+  play() {
+    if (this.time === this.last) this.go(0);
+    this.glide(this.last, Math.max(1400, 700 * (this.last - this.time)));
+  }
+
+  stop() {
+    cancelAnimationFrame(this.playing);
+    this.playing = null;
+    this.icon.setAttribute("d", PLAY);
+    this.button.setAttribute("aria-label", "Play the poses");
+  }
+
+  /** Move smoothly to a stop, starting and ending slowly. */
+  glide(to, duration = 700) {
+    this.stop();
+    if (this.calm) return this.go(to);
+    const from = this.time;
+    let began = null;
+    const tick = (now) => {
+      began ??= now;
+      const done = Math.min((now - began) / duration, 1);
+      this.go(done === 1 ? to : from + (to - from) * done * done * (3 - 2 * done));
+      if (done === 1) this.stop();
+      else this.playing = requestAnimationFrame(tick);
+    };
+    this.icon.setAttribute("d", PAUSE);
+    this.button.setAttribute("aria-label", "Pause");
+    this.playing = requestAnimationFrame(tick);
+  }
+
+  /** Show the names that fit: the ends first, then as many between as do not collide. */
+  fitLabels() {
+    const order = [0, this.last, ...this.stops.keys()];
+    const placed = [];
+    for (const mark of this.marks) mark.classList.remove("crowded");
+    for (const i of new Set(order)) {
+      const { left, right } = this.marks[i].lastChild.getBoundingClientRect();
+      const collides = placed.some(([from, to]) => left < to + 10 && right > from - 10);
+      this.marks[i].classList.toggle("crowded", collides);
+      if (!collides) placed.push([left, right]);
+    }
+  }
+}
+
+/** The three axes of the data, drawn in the corner. */
+export class Axes {
+  constructor(svg) {
+    this.parts = ["x", "y", "z"].map((name) => {
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      text.textContent = name;
+      svg.append(line, text);
+      return { line, text };
+    });
+  }
+
+  /** Turn them as the camera sees them. */
+  update(camera) {
+    const m = camera.matrixWorldInverse.elements;
+    this.parts.forEach(({ line, text }, axis) => {
+      const [x, y] = [m[4 * axis], -m[4 * axis + 1]];
+      line.setAttribute("x2", 20 * x);
+      line.setAttribute("y2", 20 * y);
+      text.setAttribute("x", 28 * x);
+      text.setAttribute("y", 28 * y);
+    });
+  }
+}

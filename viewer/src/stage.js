@@ -1,0 +1,171 @@
+// The 3D view: camera, mouse, touch and keys. It draws when something has changed, not all the time.
+
+import { Box3, PerspectiveCamera, Scene, Sphere, Vector3, WebGLRenderer } from "three";
+import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+
+import { cssColor } from "./theme.js";
+
+const FIELD_OF_VIEW = 32; // degrees, of the shorter side of the free part of the view
+const TURN = Math.PI / 24; // one press of an arrow key
+
+/** For each "up" of the page: that axis, and the direction from the data to the first view. */
+function directions(up) {
+  const sign = up.startsWith("-") ? -1 : 1;
+  const axis = "xyz".indexOf(up.at(-1));
+  const place = (right, towards, above) => {
+    const out = [0, 0, 0];
+    out[(axis + 1) % 3] = right;
+    out[(axis + 2) % 3] = towards;
+    out[axis] = sign * above;
+    return new Vector3(...out);
+  };
+  return { up: place(0, 0, 1), view: place(0.62, -0.66, 0.42).normalize() };
+}
+
+export class Stage {
+  constructor(canvas, up) {
+    this.canvas = canvas;
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: false });
+    this.scene = new Scene();
+    this.camera = new PerspectiveCamera(FIELD_OF_VIEW);
+    this.things = [];
+    this.pointScale = 1;
+    this.covered = () => 0; // pixels at the bottom that controls lie over
+    this.afterDraw = () => {};
+
+    this.directions = directions(up);
+    this.camera.up.copy(this.directions.up);
+    this.sphere = new Sphere(new Vector3(), 1);
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.controls.dampingFactor = 0.12;
+    this.controls.addEventListener("change", () => this.invalidate());
+    canvas.addEventListener("keydown", (event) => this.onKey(event));
+    canvas.addEventListener("webglcontextrestored", () => this.invalidate());
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+  }
+
+  add(...things) {
+    for (const thing of things) {
+      this.things.push(thing);
+      this.scene.add(thing.object);
+    }
+  }
+
+  /** Frame a sphere; `reset` comes back to this view. */
+  frame(sphere) {
+    this.sphere = sphere;
+    this.reset();
+  }
+
+  reset() {
+    const { center, radius } = this.sphere;
+    const distance = (1.02 * radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360);
+    // Damping would carry the last swing of the mouse into the new view: let it come to rest first.
+    const { enableDamping } = this.controls;
+    this.controls.enableDamping = false;
+    this.controls.update();
+    this.camera.position.copy(center).addScaledVector(this.directions.view, distance);
+    this.controls.target.copy(center);
+    this.controls.minDistance = radius * 0.02;
+    this.controls.maxDistance = radius * 40;
+    this.controls.update();
+    this.controls.enableDamping = enableDamping;
+    this.invalidate();
+  }
+
+  paint(byValue) {
+    this.renderer.setClearColor(cssColor("--stage"));
+    for (const thing of this.things) thing.paint(byValue);
+    this.invalidate();
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas.parentElement;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    // The data goes in the middle of what the slider leaves free, on screens of any shape.
+    const covered = Math.min(this.covered(), height / 2);
+    const half = Math.tan((FIELD_OF_VIEW * Math.PI) / 360);
+    const vertical = Math.atan((half * height) / Math.min(width, height - covered));
+    this.camera.fov = (vertical * 360) / Math.PI;
+    this.camera.setViewOffset(width, height, 0, covered / 2, width, height);
+    this.draw(); // at once: a canvas that changes size is blank until it is drawn
+  }
+
+  invalidate() {
+    this.pending ??= requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.pending);
+    this.pending = null;
+    this.controls.update();
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    const away = this.camera.position.distanceTo(this.sphere.center);
+    const { radius } = this.sphere;
+    this.camera.near = Math.max(away - 20 * radius, distance * 0.01);
+    this.camera.far = away + 20 * radius;
+    this.camera.updateProjectionMatrix();
+
+    const ratio = this.renderer.getPixelRatio();
+    const view = {
+      ratio,
+      focal: (this.canvas.height / 2) * this.camera.projectionMatrix.elements[5],
+      depths: [away - 0.9 * radius, away + 1.1 * radius],
+      scale: this.pointScale,
+    };
+    for (const thing of this.things) thing.see(view);
+    this.renderer.render(this.scene, this.camera);
+    this.afterDraw();
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { controls } = this;
+    const step = 40; // pixels that shift and an arrow pan
+    const actions = event.shiftKey
+      ? {
+          ArrowLeft: () => controls.pan(step, 0),
+          ArrowRight: () => controls.pan(-step, 0),
+          ArrowUp: () => controls.pan(0, step),
+          ArrowDown: () => controls.pan(0, -step),
+        }
+      : {
+          ArrowLeft: () => controls.rotateLeft(TURN),
+          ArrowRight: () => controls.rotateLeft(-TURN),
+          ArrowUp: () => controls.rotateUp(TURN),
+          ArrowDown: () => controls.rotateUp(-TURN),
+        };
+    Object.assign(actions, {
+      "+": () => controls.dollyIn(0.9),
+      "=": () => controls.dollyIn(0.9),
+      "-": () => controls.dollyOut(0.9),
+      "0": () => this.reset(),
+      Home: () => this.reset(),
+    });
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+    this.invalidate();
+  }
+}
+
+/** A sphere around clouds at given poses: [[cloud, pose], ...]. */
+export function around(placed) {
+  const spots = [];
+  for (const [{ layer }, pose] of placed) {
+    const count = layer.points.length / 3;
+    const stride = Math.ceil(count / 4000); // a few thousand of them tell where a cloud is
+    for (let i = 0; i < count; i += stride) {
+      const spot = new Vector3().fromArray(layer.points, 3 * i);
+      spots.push(layer.moves ? spot.applyMatrix4(pose) : spot);
+    }
+  }
+  const center = new Box3().setFromPoints(spots).getCenter(new Vector3());
+  const radius = spots.reduce((most, spot) => Math.max(most, spot.distanceTo(center)), 1e-6);
+  return new Sphere(center, radius);
+}
