@@ -1,0 +1,51 @@
+"""From matches to poses: Kabsch, and in training the refinement layer after it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer, kabsch
+from spoonful.models.precision import full_precision
+
+
+def align(
+    layer: SpoonfulLayer | None,
+    source: Tensor,
+    matches: Tensor,
+    *,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Pose:
+    """The Kabsch pose of matched points and its refinements, along a new dimension P.
+
+    Args:
+        layer: a `SpoonfulLayer`, or None for Kabsch alone.
+        source: (B, N, 3).
+        matches: (B, N, 3).
+        weights: (B, N), or None for equal weights.
+        mask: (B, N) bool, False for padding, or None.
+
+    Returns:
+        Pose with rotation (B, P, 3, 3). The first is Kabsch's, the answer at test time; the
+        refinements follow it in training mode.
+    """
+    with full_precision(source):
+        if layer is None:
+            pose = kabsch(source, matches, weights, mask)
+            return Pose(pose.rotation.unsqueeze(1), pose.translation.unsqueeze(1))
+        output: LayerOutput = layer(source, matches, weights, mask)
+        return output.poses()
+
+
+def first(poses: Pose) -> Pose:
+    """The first of the poses along P."""
+    return Pose(poses.rotation[:, 0], poses.translation[:, 0])
+
+
+def join(poses: list[Pose]) -> Pose:
+    """Poses of several outer iterations, one after the other along P."""
+    return Pose(
+        torch.cat([pose.rotation for pose in poses], dim=1),
+        torch.cat([pose.translation for pose in poses], dim=1),
+    )

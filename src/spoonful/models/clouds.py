@@ -1,0 +1,114 @@
+"""Both clouds of every pair as one batch, so that a network runs once and not twice."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from spoonful.batch import Batch
+from spoonful.models.precision import at_least_float32
+
+
+class Clouds(NamedTuple):
+    """B sources, then their B targets, padded to one size.
+
+    Attributes:
+        points: (2B, N, 3), float32 or float64.
+        mask: (2B, N) bool, False for padding; None when nothing is padded.
+        normals: (2B, N, 3) or None.
+    """
+
+    points: Tensor
+    mask: Tensor | None
+    normals: Tensor | None
+
+
+def stack(batch: Batch, *, normals: bool = False) -> Clouds:
+    """Put sources and targets into one batch; the smaller clouds are padded.
+
+    Args:
+        batch: the pairs.
+        normals: whether the model reads normals; without it they are left out.
+
+    >>> both = stack(Batch(torch.zeros(2, 5, 3), torch.ones(2, 4, 3)))
+    >>> both.points.shape, both.mask.sum(-1)
+    (torch.Size([4, 5, 3]), tensor([5, 5, 4, 4]))
+    """
+    _check(batch, normals=normals)
+    source, target = batch.source, batch.target
+    size = max(source.shape[1], target.shape[1])
+    mask = None
+    if (
+        source.shape[1] != target.shape[1]
+        or batch.source_mask is not None
+        or batch.target_mask is not None
+    ):
+        mask = torch.cat(
+            [
+                _padded(_mask(source, batch.source_mask), size),
+                _padded(_mask(target, batch.target_mask), size),
+            ]
+        )
+    points = torch.cat([_padded_points(source, size), _padded_points(target, size)])
+    both_normals = None
+    if normals:
+        assert batch.source_normals is not None
+        assert batch.target_normals is not None
+        both_normals = torch.cat(
+            [
+                _padded_points(batch.source_normals, size),
+                _padded_points(batch.target_normals, size),
+            ]
+        )
+    if mask is not None:
+        # Padding may hold anything, NaN too, and NaN times a zero weight is NaN.
+        points = points.masked_fill(~mask.unsqueeze(-1), 0)
+        if both_normals is not None:
+            both_normals = both_normals.masked_fill(~mask.unsqueeze(-1), 0)
+    return Clouds(points, mask, both_normals)
+
+
+def _padded_points(points: Tensor, size: int) -> Tensor:
+    return at_least_float32(F.pad(points, (0, 0, 0, size - points.shape[1])))
+
+
+def _padded(mask: Tensor, size: int) -> Tensor:
+    return F.pad(mask, (0, size - mask.shape[1]), value=False)
+
+
+def _mask(points: Tensor, mask: Tensor | None) -> Tensor:
+    return torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask
+
+
+def _check(batch: Batch, *, normals: bool) -> None:
+    """Shapes only: looking at values would stop a GPU."""
+    for name in ("source", "target"):
+        points, mask = getattr(batch, name), getattr(batch, f"{name}_mask")
+        own_normals = getattr(batch, f"{name}_normals")
+        if points.ndim != 3 or points.shape[-1] != 3 or points.shape[1] == 0:
+            raise ValueError(f"batch.{name} must be (B, N, 3), got {tuple(points.shape)}")
+        if not points.is_floating_point():
+            raise TypeError(f"batch.{name} must be floating point, got {points.dtype}")
+        if mask is not None and (mask.shape != points.shape[:2] or mask.dtype != torch.bool):
+            raise ValueError(
+                f"batch.{name}_mask must be bool of shape {tuple(points.shape[:2])}, "
+                f"got {mask.dtype} {tuple(mask.shape)}"
+            )
+        if normals and own_normals is None:
+            raise ValueError(
+                f"this model reads normals, but batch.{name}_normals is None; "
+                "estimate them first, or use a model without point-pair features"
+            )
+        if normals and own_normals.shape != points.shape:
+            raise ValueError(
+                f"batch.{name}_normals must be {tuple(points.shape)} like batch.{name}, "
+                f"got {tuple(own_normals.shape)}"
+            )
+    if batch.source.shape[0] != batch.target.shape[0]:
+        raise ValueError(
+            f"batch.source and batch.target must hold the same number of clouds, "
+            f"got {batch.source.shape[0]} and {batch.target.shape[0]}"
+        )

@@ -1,0 +1,186 @@
+"""What every learned registration model promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from spoonful.batch import Batch
+from spoonful.geometry import Pose
+from spoonful.geometry.exact import rotate
+from spoonful.models.polish import polish as polish_pose
+from spoonful.models.precision import at_least_float32
+from spoonful.registration import Registration
+
+
+class RegistrationModel(nn.Module, ABC):
+    """A network that registers batches, says how wrong it was, and registers single pairs.
+
+    To write one, implement `forward` and `loss`; `register` comes with it.
+    """
+
+    @property
+    def needs_normals(self) -> bool:
+        """Whether batches must bring normals."""
+        return False
+
+    @abstractmethod
+    def forward(self, batch: Batch) -> Registration:
+        """Register every pair of the batch, padding left out of everything."""
+
+    @abstractmethod
+    def loss(self, output: Registration, batch: Batch) -> Tensor:
+        """The training loss of `output`, a scalar; `batch.pose` must be known."""
+
+    @torch.no_grad()
+    def register(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_normals: Tensor | None = None,
+        target_normals: Tensor | None = None,
+        max_points: int = 1024,
+        normalize: bool = True,
+        polish: int = 20,
+        seed: int = 0,
+    ) -> Registration:
+        """Register one pair of clouds of any size and scale, on any device.
+
+        The network sees at most `max_points` of each cloud, drawn at random; its pose is then
+        improved with all the points. The model works in eval mode, on its own device; the result
+        is on the device of `source`.
+
+        Args:
+            source: (N, 3).
+            target: (M, 3).
+            source_normals: (N, 3) unit normals, for models that need them (`needs_normals`).
+            target_normals: (M, 3), likewise.
+            max_points: how many points of a cloud the network sees.
+            normalize: shift each cloud's centroid to the origin and divide both by one length,
+                so that they fill the unit ball the published networks were trained in. Without
+                it the network sees the coordinates as they are.
+            polish: at most this many rounds of ICP after the network; 0 for the network alone.
+            seed: of the random choices.
+
+        Returns:
+            `Registration`, without batch dimension. `poses` are the network's pose, then the
+            final one.
+
+        Raises:
+            ValueError: a cloud is not (N, 3), has fewer than 3 points or values that are not
+                finite, or normals are missing.
+        """
+        for name, points, normals in (
+            ("source", source, source_normals),
+            ("target", target, target_normals),
+        ):
+            _check_cloud(name, points)
+            if self.needs_normals:
+                _check_normals(name, normals, points, type(self).__name__)
+        weight = next(self.parameters(), torch.empty(0, device=source.device))
+        generator = torch.Generator().manual_seed(seed)
+        a = _seen(source, source_normals, max_points, generator, weight.device)
+        b = _seen(target, target_normals, max_points, generator, weight.device)
+
+        zero = torch.zeros_like(a.sample[0])
+        shift_a, shift_b, length = zero, zero, 1.0
+        if normalize:
+            shift_a, shift_b = a.sample.mean(0), b.sample.mean(0)
+            radius = max(_radius(a.sample - shift_a), _radius(b.sample - shift_b))
+            length = radius if radius > 0 else 1.0
+        batch = Batch(
+            source=((a.sample - shift_a) / length).to(weight.dtype).unsqueeze(0),
+            target=((b.sample - shift_b) / length).to(weight.dtype).unsqueeze(0),
+            source_normals=None if a.normals is None else a.normals.to(weight.dtype).unsqueeze(0),
+            target_normals=None if b.normals is None else b.normals.to(weight.dtype).unsqueeze(0),
+        )
+        with _evaluating(self):
+            found: Pose = self(batch).pose.to(a.sample.dtype)
+        # Back to the clouds' own frame: (p - b) / length = R (s - a) / length + t.
+        rotation = found.rotation[0]
+        turned = rotate(rotation, shift_a.unsqueeze(0)).squeeze(0)
+        first = Pose(rotation, found.translation[0] * length + shift_b - turned)
+        final = polish_pose(a.full, b.full, first, iterations=polish, generator=generator)
+        poses = Pose(
+            torch.stack([first.rotation, final.rotation]),
+            torch.stack([first.translation, final.translation]),
+        )
+        return Registration(final.to(source.device), poses.to(source.device))
+
+
+class _Seen(NamedTuple):
+    """A cloud on the model's device, and what the network sees of it."""
+
+    full: Tensor
+    sample: Tensor
+    normals: Tensor | None
+
+
+def _seen(
+    points: Tensor,
+    normals: Tensor | None,
+    most: int,
+    generator: torch.Generator,
+    device: torch.device,
+) -> _Seen:
+    """All points, in their order, where there are few enough; else `most` of them at random."""
+    full = at_least_float32(points.detach()).to(device)
+    chosen = torch.arange(len(points))
+    if len(points) > most:
+        chosen = torch.randperm(len(points), generator=generator)[:most]
+    chosen = chosen.to(device)
+    return _Seen(
+        full, full[chosen], None if normals is None else normals.detach().to(device)[chosen]
+    )
+
+
+def _radius(centred: Tensor) -> float:
+    return float(centred.norm(dim=-1).amax())
+
+
+def known_pose(batch: Batch) -> Pose:
+    """The batch's true pose, which a loss needs."""
+    if batch.pose is None:
+        raise ValueError("the loss needs the true pose, but batch.pose is None")
+    return batch.pose
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Eval mode for a while; every part then returns to the mode it was in."""
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _check_cloud(name: str, points: Tensor) -> None:
+    if not isinstance(points, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(points).__name__}")
+    if points.ndim != 2 or points.shape[-1] != 3:
+        raise ValueError(f"{name} must be one cloud, (N, 3), got {tuple(points.shape)}")
+    if not points.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {points.dtype}")
+    if len(points) < 3:
+        raise ValueError(f"{name} must have at least 3 points, got {len(points)}")
+    if not bool(points.isfinite().all()):
+        bad = int((~points.isfinite().all(-1)).sum())
+        raise ValueError(f"{name} must be finite, but {bad} of {len(points)} points are not")
+
+
+def _check_normals(name: str, normals: Tensor | None, points: Tensor, model: str) -> None:
+    if normals is None:
+        raise ValueError(f"{model} reads normals, but {name}_normals is None")
+    if normals.shape != points.shape:
+        raise ValueError(
+            f"{name}_normals must be {tuple(points.shape)} like {name}, got {tuple(normals.shape)}"
+        )

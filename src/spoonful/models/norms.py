@@ -1,0 +1,190 @@
+"""Normalisations over the last axis, with padding left out of the statistics.
+
+Tensors here are (B, N, C) points or (B, N, k, C) edges, channels last: a 1x1 convolution is then
+a plain matrix product. The parameters live in torch's own modules, so checkpoints keep their
+names. Statistics are float32 whatever the network's dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from spoonful.models.precision import at_least_float32
+
+# The published LayerNorm adds its eps to the standard deviation; below this a deviation is zero,
+# and so is its gradient, where torch.std would give NaN.
+_NO_VARIANCE = 1e-30
+
+
+def linear(x: Tensor, layer: nn.Module) -> Tensor:
+    """A 1x1 convolution, or a linear layer, on the last axis."""
+    weight, bias = layer.weight, layer.bias
+    assert isinstance(weight, Tensor)
+    return F.linear(x, weight.flatten(1), bias)  # type: ignore[arg-type]
+
+
+def linear_batch_norm(
+    x: Tensor, layer: nn.Module, norm: _BatchNorm, *, clouds: int, mask: Tensor | None
+) -> Tensor:
+    """Batch norm after a bias-free 1x1 convolution; in eval mode it is folded into the weights.
+
+    Args:
+        x: (B, ..., Cin).
+        layer: the convolution.
+        norm: its batch norm.
+        clouds: how many equal parts of the batch have statistics of their own; see `batch_norm`.
+        mask: (B, N) bool or None.
+
+    Returns:
+        (B, ..., Cout).
+    """
+    if norm.training:
+        return batch_norm(linear(x, layer), norm, clouds=clouds, mask=mask)
+    weight = layer.weight
+    assert isinstance(weight, Tensor)
+    scale, shift = running_affine(norm)
+    return F.linear(x, weight.flatten(1) * scale.unsqueeze(-1), shift)
+
+
+def running_affine(norm: _BatchNorm) -> tuple[Tensor, Tensor]:
+    """Batch norm in eval mode as `x * scale + shift`, both (C,)."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+    return scale, norm.bias - norm.running_mean * scale
+
+
+def batch_norm(
+    y: Tensor, norm: _BatchNorm, *, clouds: int = 1, mask: Tensor | None = None
+) -> Tensor:
+    """Batch norm in training mode over everything but the last axis.
+
+    The published networks see source and target one after the other, so each has its own
+    statistics and the running ones are updated twice. With `clouds=2` the first half of the batch
+    is the source, the second the target, and the same happens in one pass.
+
+    Padded points count in no statistic: the published networks have none.
+
+    Args:
+        y: (B, ..., C) with B a multiple of `clouds`.
+        norm: holds weight, bias and running statistics, which are updated.
+        clouds: number of parts with statistics of their own.
+        mask: (B, N) bool, False for padding, where y is (B, N, ..., C).
+
+    Returns:
+        As `y`.
+    """
+    x = at_least_float32(y).unflatten(0, (clouds, -1))
+    axes = tuple(range(1, x.ndim - 1))
+    if mask is None:
+        var, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+        count = torch.full_like(mean, x[0, ..., 0].numel())
+    else:
+        parts = mask.reshape(clouds, -1, *mask.shape[1:])
+        mean, var, count = _masked_moments(x, parts, axes)
+    _update_running(norm, mean.flatten(1), var.flatten(1), count.flatten(1))
+    scale = norm.weight * torch.rsqrt(var + norm.eps)
+    return (x * scale + (norm.bias - mean * scale)).flatten(0, 1).to(y.dtype)
+
+
+@torch.no_grad()
+def _update_running(norm: _BatchNorm, mean: Tensor, var: Tensor, count: Tensor) -> None:
+    """One running update a cloud, in order, with the unbiased variance, as torch does."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    assert norm.momentum is not None
+    unbiased = var * (count / (count - 1).clamp_min(1))
+    for part_mean, part_var in zip(mean.unbind(), unbiased.unbind(), strict=True):
+        norm.running_mean.lerp_(part_mean.to(norm.running_mean), norm.momentum)
+        norm.running_var.lerp_(part_var.to(norm.running_var), norm.momentum)
+    norm.num_batches_tracked += mean.shape[0]
+
+
+def group_norm(y: Tensor, norm: nn.GroupNorm, *, mask: Tensor | None = None) -> Tensor:
+    """Group norm of each item over its points, its neighbours and each group of channels.
+
+    Args:
+        y: (B, N, ..., C), or (B, C) for one vector an item.
+        norm: holds the number of groups, weight and bias.
+        mask: (B, N) bool, False for padding, which counts in no statistic.
+
+    Returns:
+        As `y`.
+    """
+    if y.ndim == 2:
+        return F.group_norm(y, norm.num_groups, norm.weight, norm.bias, norm.eps)
+    x = at_least_float32(y)
+    axes = tuple(range(1, x.ndim - 1))
+    if mask is None:
+        var, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+    else:
+        mean, var, _ = _masked_moments(x, mask, axes)
+    # The variance of a group: that inside its channels plus that between them.
+    means = mean.unflatten(-1, (norm.num_groups, -1))
+    group_mean = means.mean(-1, keepdim=True)
+    spread = (means - group_mean).square().mean(-1, keepdim=True)
+    group_var = var.unflatten(-1, (norm.num_groups, -1)).mean(-1, keepdim=True) + spread
+    scale = torch.rsqrt(group_var + norm.eps)
+    weight = norm.weight.unflatten(0, (norm.num_groups, -1)) * scale
+    shift = norm.bias.unflatten(0, (norm.num_groups, -1)) - group_mean * weight
+    return (x * weight.flatten(-2) + shift.flatten(-2)).to(y.dtype)
+
+
+def _masked_moments(
+    x: Tensor, mask: Tensor, axes: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, biased variance and number of the unmasked values over `axes`, all with kept axes."""
+    mask = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
+    share = mask.to(x.dtype)
+    count = (share.expand(*x.shape[:-1], 1).sum(axes, keepdim=True)).clamp_min(1)
+    mean = (x * share).sum(axes, keepdim=True) / count
+    var = ((x - mean).square() * share).sum(axes, keepdim=True) / count
+    return mean, var, count.expand_as(mean)
+
+
+def pointwise(layers: Iterable[nn.Module], x: Tensor, *, mask: Tensor | None = None) -> Tensor:
+    """Run a stack of 1x1 convolutions, group norms and ReLUs on the last axis of `x`."""
+    for layer in layers:
+        match layer:
+            case nn.GroupNorm():
+                x = group_norm(x, layer, mask=mask)
+            case nn.ReLU():
+                x = F.relu(x)
+            case _:
+                x = linear(x, layer)
+    return x
+
+
+def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
+    """The maximum over points: (B, N, C) to (B, C), padding left out."""
+    if mask is not None:
+        x = x.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+    return x.amax(dim=1)
+
+
+class LayerNorm(nn.Module):
+    """DCP's layer norm: `a_2 (x - mean) / (std + eps) + b_2`.
+
+    It differs from torch's in three ways that matter for parity: the standard deviation is the
+    unbiased one, eps is added to it and not to the variance, and the parameters have these names.
+    """
+
+    def __init__(self, features: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.a_2 = nn.Parameter(torch.ones(features))
+        self.b_2 = nn.Parameter(torch.zeros(features))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise the last axis."""
+        exact = at_least_float32(x)
+        centred = exact - exact.mean(-1, keepdim=True)
+        var = centred.square().sum(-1, keepdim=True) / (x.shape[-1] - 1)
+        std = var.clamp_min(_NO_VARIANCE).sqrt()
+        return (self.a_2 * centred / (std + self.eps) + self.b_2).to(x.dtype)

@@ -1,0 +1,209 @@
+"""RPM-Net (Yew & Lee, CVPR 2020): robust point matching with learned features and annealing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from spoonful.batch import Batch
+from spoonful.geometry import Pose, SpoonfulLayer
+from spoonful.losses import discounted, point_loss
+from spoonful.models.alignment import align, first, join
+from spoonful.models.clouds import stack
+from spoonful.models.contract import RegistrationModel, known_pose
+from spoonful.models.features import FeatureNet, Neighborhood
+from spoonful.models.parameters import ParameterNet
+from spoonful.models.precision import at_least_float32, full_precision, mix
+from spoonful.models.sinkhorn import sinkhorn
+from spoonful.registration import Registration
+
+# Added to the sum of a row of the match matrix before dividing by it, as published: the match of
+# a point without matches is then the origin, with next to no weight, and not NaN.
+_EPS = 1e-5
+
+
+class RPMNet(RegistrationModel):
+    """RPM-Net with early fusion, as published, and the refinement layer after each Kabsch.
+
+    Each outer iteration moves the source by the last pose, describes and matches the clouds anew,
+    and solves for the pose of the *original* source. Poses pass no gradient to the next iteration.
+    Parameter names are those of the published code, so its checkpoints load with
+    `load_published`.
+
+    Args:
+        features: which of "xyz", "dxyz" and "ppf" describe a point; normals are needed for "ppf".
+        feat_dim: size of the features.
+        radius: of the neighbourhoods, in the clouds' unit.
+        neighbors: at most this many in a neighbourhood.
+        sinkhorn_iterations: normalisations of the match matrix.
+        slack: whether points may go unmatched.
+        train_iterations: outer iterations in training mode.
+        test_iterations: outer iterations in eval mode.
+        inlier_weight: of the loss term that rewards matches; 0 switches it off.
+        loss_on: whether an iteration's loss is the mean over "all" its poses, the first and the
+            refined ones, or that of the "last".
+        refine: a `SpoonfulLayer`, or None for Kabsch alone.
+
+    >>> model = RPMNet(features=("xyz", "dxyz")).eval()
+    >>> cloud = torch.rand(1, 50, 3, generator=torch.Generator().manual_seed(0))
+    >>> model(Batch(cloud, cloud[:, :40])).poses.rotation.shape
+    torch.Size([1, 5, 3, 3])
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[str] = ("xyz", "dxyz", "ppf"),
+        feat_dim: int = 96,
+        radius: float = 0.3,
+        neighbors: int = 64,
+        sinkhorn_iterations: int = 5,
+        slack: bool = True,
+        train_iterations: int = 2,
+        test_iterations: int = 5,
+        inlier_weight: float = 0.01,
+        loss_on: Literal["all", "last"] = "all",
+        refine: SpoonfulLayer | None = None,
+    ) -> None:
+        super().__init__()
+        if loss_on not in ("all", "last"):
+            raise ValueError(f"loss_on must be 'all' or 'last', got {loss_on!r}")
+        self.loss_on = loss_on
+        self.weights_net = ParameterNet()
+        self.feat_extractor = FeatureNet(features, feat_dim, radius, neighbors)
+        self.sinkhorn_iterations = sinkhorn_iterations
+        self.slack = slack
+        self.train_iterations = train_iterations
+        self.test_iterations = test_iterations
+        self.inlier_weight = inlier_weight
+        self.refine = refine
+
+    @property
+    def needs_normals(self) -> bool:
+        """Whether batches must bring normals."""
+        return self.feat_extractor.needs_normals
+
+    def forward(
+        self, batch: Batch, *, iterations: int | None = None, keep_matches: bool = False
+    ) -> Registration:
+        """Register a batch.
+
+        Args:
+            batch: B pairs, with normals if `needs_normals`.
+            iterations: outer iterations I; by default those of the mode the model is in.
+            keep_matches: also return all match matrices; they are large.
+
+        Returns:
+            `Registration` with P = I poses, or in training mode with a layer I times its number.
+            Pose, matches and weights are those of the last iteration. `extras` holds, for each
+            iteration, "alpha" and "beta" (B, I), "source_inliers" (B, I, N) and "target_inliers"
+            (B, I, M), the sums of the match matrix's rows and columns and, with `keep_matches`,
+            "match_matrix" (B, I, N, M).
+        """
+        if iterations is None:
+            iterations = self.train_iterations if self.training else self.test_iterations
+        if iterations < 1:
+            raise ValueError(f"iterations must be at least 1, got {iterations}")
+        both = stack(batch, normals=self.needs_normals)
+        pairs = len(batch)
+        sizes = batch.source.shape[1], batch.target.shape[1]
+        source, target = both.points[:pairs, : sizes[0]], both.points[pairs:, : sizes[1]]
+        source_mask = target_mask = None
+        if both.mask is not None:
+            source_mask = both.mask[:pairs, : sizes[0]]
+            target_mask = both.mask[pairs:, : sizes[1]]
+
+        around = self.feat_extractor.neighborhood(both.points, both.normals, mask=both.mask)
+        # The target never moves: it is described once, together with the source's first pose.
+        described = self.feat_extractor(both.points, around, mask=both.mask)
+        of_source, of_target = described[:pairs, : sizes[0]], described[pairs:, : sizes[1]]
+        around_source = Neighborhood(
+            around.neighbors[:pairs, : sizes[0]],
+            None if around.ppf is None else around.ppf[:pairs, : sizes[0]],
+        )
+
+        moved = source
+        poses: list[Pose] = []
+        seen: dict[str, list[Tensor]] = {
+            "alpha": [],
+            "beta": [],
+            "source_inliers": [],
+            "target_inliers": [],
+        }
+        if keep_matches:
+            seen["match_matrix"] = []
+        for iteration in range(iterations):
+            if iteration > 0:
+                moved = first(poses[-1]).detach().apply(source)
+                of_source = self.feat_extractor(moved, around_source, mask=source_mask)
+            beta, alpha = self.weights_net(
+                moved, target, source_mask=source_mask, target_mask=target_mask
+            )
+            with full_precision(source):
+                affinity = _affinity(of_source, of_target, beta, alpha)
+                if source_mask is not None and target_mask is not None:
+                    real = source_mask.unsqueeze(-1) & target_mask.unsqueeze(-2)
+                    affinity = affinity.masked_fill(~real, -torch.inf)
+                shares = sinkhorn(affinity, iterations=self.sinkhorn_iterations, slack=self.slack)
+                weights = shares.sum(-1)
+                matches = mix(shares, target, weights) / (weights.unsqueeze(-1) + _EPS)
+            poses.append(align(self.refine, source, matches, weights=weights, mask=source_mask))
+            seen["alpha"].append(alpha)
+            seen["beta"].append(beta)
+            seen["source_inliers"].append(weights)
+            seen["target_inliers"].append(shares.sum(-2))
+            if keep_matches:
+                seen["match_matrix"].append(shares)
+        extras = {name: torch.stack(values, dim=1) for name, values in seen.items()}
+        return Registration(first(poses[-1]), join(poses), matches, weights, extras)
+
+    def loss(self, output: Registration, batch: Batch) -> Tensor:
+        """How far points end up from where they belong, and how many go unmatched, as published.
+
+        `sum_i 0.5^(I-1-i) (point_loss_i + inlier_weight inlier_loss_i)` over I outer iterations,
+        with the point loss of an iteration over the poses chosen by `loss_on`.
+        """
+        assert output.poses is not None
+        truth = known_pose(batch)
+        iterations = output.extras["alpha"].shape[1]
+        pairs, count = output.poses.rotation.shape[:2]
+        mask = batch.source_mask
+        far = point_loss(
+            output.poses,
+            Pose(
+                truth.rotation.unsqueeze(1).expand(-1, count, -1, -1),
+                truth.translation.unsqueeze(1).expand(-1, count, -1),
+            ),
+            batch.source.unsqueeze(1).expand(-1, count, -1, -1),
+            mask=None if mask is None else mask.unsqueeze(1).expand(-1, count, -1),
+            reduction="none",
+        ).reshape(pairs, iterations, -1)
+        losses = (far.mean(-1) if self.loss_on == "all" else far[..., -1]).mean(0)
+        if self.inlier_weight != 0:
+            unmatched = _unmatched(output.extras["source_inliers"], batch.source_mask)
+            unmatched = unmatched + _unmatched(output.extras["target_inliers"], batch.target_mask)
+            losses = losses + self.inlier_weight * unmatched
+        return discounted(losses.unbind())
+
+
+def _unmatched(inliers: Tensor, mask: Tensor | None) -> Tensor:
+    """What points lack of one match each, on average: (B, I, N) to (I,)."""
+    lack = 1 - inliers
+    if mask is None:
+        return lack.mean((0, 2))
+    mask = mask.unsqueeze(1)
+    return ((lack * mask).sum(-1) / mask.sum(-1).clamp_min(1)).mean(0)
+
+
+def _affinity(of_source: Tensor, of_target: Tensor, beta: Tensor, alpha: Tensor) -> Tensor:
+    """`-beta (|f_i - g_j|^2 - alpha)` in float32, (B, N, M)."""
+    of_source, of_target = at_least_float32(of_source), at_least_float32(of_target)
+    distance = (
+        of_source.square().sum(-1, keepdim=True)
+        + of_target.square().sum(-1).unsqueeze(-2)
+        - 2 * (of_source @ of_target.mT)
+    )
+    return -beta[:, None, None] * (distance - alpha[:, None, None])
