@@ -247,10 +247,13 @@ export class Timeline {
     this.stop();
     if (this.calm) return this.go(to);
     const from = this.time;
-    let began = null;
+    let elapsed = 0;
+    let before = null;
     const tick = (now) => {
-      began ??= now;
-      const done = Math.min((now - began) / duration, 1);
+      // On a machine that stutters the motion slows down rather than jumps to its end.
+      elapsed += Math.min(now - (before ?? now), 100);
+      before = now;
+      const done = Math.min(elapsed / duration, 1);
       this.go(done === 1 ? to : from + (to - from) * done * done * (3 - 2 * done));
       if (done === 1) this.stop();
       else this.playing = requestAnimationFrame(tick);
@@ -260,17 +263,17 @@ export class Timeline {
     this.playing = requestAnimationFrame(tick);
   }
 
-  /** Show the names that fit: the ends first, then as many between as do not collide. */
+  /** Show the names of the ends, and between them of every second, third, ... stop, as fits. */
   fitLabels() {
-    const order = [0, this.last, ...this.stops.keys()];
-    const placed = [];
     for (const mark of this.marks) mark.classList.remove("crowded");
-    for (const i of new Set(order)) {
-      const { left, right } = this.marks[i].lastChild.getBoundingClientRect();
-      const collides = placed.some(([from, to]) => left < to + 10 && right > from - 10);
-      this.marks[i].classList.toggle("crowded", collides);
-      if (!collides) placed.push([left, right]);
-    }
+    const spans = this.marks.map((mark) => mark.lastChild.getBoundingClientRect());
+    const clash = (i, j) => spans[j].left < spans[i].right + 10;
+    const every = (stride) =>
+      [...this.marks.keys()].filter((i) => i % stride === 0 && (i === 0 || !clash(i, this.last)));
+    let stride = 1;
+    while (every(stride).some((i, k, shown) => k > 0 && clash(shown[k - 1], i))) stride += 1;
+    const shown = new Set([...every(stride), this.last]);
+    this.marks.forEach((mark, i) => mark.classList.toggle("crowded", !shown.has(i)));
   }
 }
 

@@ -47,7 +47,8 @@ class CloudLayer:
         points: (N, 3), a tensor or anything `torch.as_tensor` takes. Finite, at least one.
         normals: (N, 3) or None; they only shade the points, so their sign does not matter.
         values: a number for each point, to be shown by a colour scale: (N,), or (P, N) with a row
-            for each of the page's P poses, between which the colours blend as the cloud moves.
+            for each of the page's P poses, between which the colours blend as the cloud moves;
+            a row of 50,000 takes 67 KB of the page.
         color: a name of `PALETTE`, which suits light and dark pages, or "#rrggbb". None takes
             orange for the first cloud that moves, blue for the first that does not, then the rest.
         moves: whether the poses move this cloud. The points are then in the source's frame.
