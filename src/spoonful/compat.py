@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from spoonful.geometry.checks import check_correspondences
-from spoonful.geometry.moments import moments
+from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.refine import Form, check_iterations, check_start, refine_moments
 
 
@@ -46,23 +46,25 @@ def spoonful(
     check_correspondences(Ps, Pt, weights, None)
     check_iterations(iters)
     check_start("R", R, Ps, values=False)
-    m = moments(Ps, Pt, weights)
+    form: Form = "target" if use_target else "source"
+    m = moments(Ps, Pt, weights, spreads=form)
     # The published weights sum to k = W / (W + eps), a little under 1, and so the published means
     # are k times the true ones; points about such means have the moments below.
     k = (m.total / (m.total + eps)).unsqueeze(-1)
     short = (1 - k).square().unsqueeze(-1)
     scale = k.unsqueeze(-1)
-    published = m._replace(
+
+    def about_published(moment: Tensor | None, mean: Tensor, other: Tensor) -> Tensor | None:
+        outer = mean.unsqueeze(-1) * other.unsqueeze(-2)
+        return None if moment is None else scale * (moment + short * outer)
+
+    published = Moments(
         source_mean=k * m.source_mean,
         target_mean=k * m.target_mean,
-        source=scale * (m.source + short * _outer(m.source_mean, m.source_mean)),
-        target=scale * (m.target + short * _outer(m.target_mean, m.target_mean)),
-        cross=scale * (m.cross + short * _outer(m.target_mean, m.source_mean)),
+        source=about_published(m.source, m.source_mean, m.source_mean),
+        target=about_published(m.target, m.target_mean, m.target_mean),
+        cross=scale * (m.cross + short * m.target_mean.unsqueeze(-1) * m.source_mean.unsqueeze(-2)),
+        total=m.total,
     )
-    form: Form = "target" if use_target else "source"
     pose = refine_moments(published, R, iterations=iters, form=form)
     return pose.rotation, pose.translation
-
-
-def _outer(a: Tensor, b: Tensor) -> Tensor:
-    return a.unsqueeze(-1) * b.unsqueeze(-2)

@@ -14,8 +14,12 @@ def working_dtype(*tensors: Tensor) -> torch.dtype:
 
 def check_correspondences(
     source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
-) -> None:
-    """Raise unless source and target are clouds of matched points with usable weights."""
+) -> bool:
+    """Raise unless source and target are clouds of matched points with usable weights.
+
+    Returns:
+        Whether the weights are known to be >= 0; on an accelerator nobody looked.
+    """
     check_cloud("source", source)
     check_cloud("target", target)
     if source.shape != target.shape:
@@ -23,11 +27,13 @@ def check_correspondences(
             "source and target must hold matched points and so have the same shape, "
             f"got {_shape(source)} and {_shape(target)}"
         )
+    looked = True
     if weights is not None:
         _check_companion("weights", weights, source)
         if not weights.is_floating_point():
             raise TypeError(f"weights must be floating point, got {weights.dtype}")
-        if weights.device.type == "cpu" and can_look(weights):
+        looked = weights.device.type == "cpu" and can_look(weights)
+        if looked:
             lowest = weights.detach().amin()
             if lowest < 0:
                 raise ValueError(f"weights must be >= 0, got {lowest.item():g} among them")
@@ -40,6 +46,7 @@ def check_correspondences(
             raise ValueError(
                 f"{name} must be on the device of source, {source.device}, got {tensor.device}"
             )
+    return looked
 
 
 def check_cloud(name: str, cloud: Tensor) -> None:
@@ -87,6 +94,14 @@ def can_look(tensor: Tensor) -> bool:
     if torch.compiler.is_compiling():
         return False
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def all_known(condition: Tensor) -> bool:
+    """Whether a condition is known, without waiting for a device, to hold everywhere.
+
+    A shortcut past the rare cases: False means "take the general path", not "it does not hold".
+    """
+    return condition.device.type == "cpu" and can_look(condition) and bool(condition.all())
 
 
 def _check_companion(name: str, tensor: Tensor, cloud: Tensor) -> None:

@@ -7,22 +7,18 @@ computed in the precision of their inputs.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 
 def matmul3(a: Tensor, b: Tensor) -> Tensor:
-    """`a @ b` for (..., K, 3) and (..., 3, L), in the inputs' own precision.
+    """`a @ b` for (..., 3, 3) matrices, in the inputs' own precision.
 
+    >>> import torch
     >>> a = torch.arange(9.0).reshape(3, 3)
     >>> bool((matmul3(a, a) == a @ a).all())
     True
     """
-    return (
-        a[..., :, 0:1] * b[..., 0:1, :]
-        + a[..., :, 1:2] * b[..., 1:2, :]
-        + a[..., :, 2:3] * b[..., 2:3, :]
-    )
+    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2)
 
 
 def matvec3(a: Tensor, v: Tensor) -> Tensor:
@@ -32,12 +28,6 @@ def matvec3(a: Tensor, v: Tensor) -> Tensor:
 
 def rotate(matrix: Tensor, points: Tensor) -> Tensor:
     """`matrix @ point` for each of (..., N, 3) points, in the inputs' own precision."""
-    return matmul3(points, matrix.mT)
-
-
-def outer_sum(a: Tensor, b: Tensor) -> Tensor:
-    """`sum_n a_n b_n^T` for points in rows, (..., 3, N): the 3x3 matrix `a @ b.mT`.
-
-    One row of the result at a time, so that only (..., 3, N) products are held.
-    """
-    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(3)], dim=-2)
+    x, y, z = points.split(1, dim=-1)
+    a, b, c = matrix.mT.split(1, dim=-2)
+    return x * a + y * b + z * c

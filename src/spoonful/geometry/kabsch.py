@@ -20,10 +20,11 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
+from spoonful.geometry.checks import all_known
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.so3 import hat, vee
+from spoonful.geometry.so3 import rotation_from_vector, torque, turned, vee
 from spoonful.geometry.spread import spread_inverse
 
 
@@ -67,7 +68,7 @@ def kabsch(
     >>> bool(torch.allclose(pose.apply(source), target, atol=1e-5))
     True
     """
-    return pose_from_moments(moments(source, target, weights, mask))
+    return pose_from_moments(moments(source, target, weights, mask, spreads="none"))
 
 
 def pose_from_moments(m: Moments) -> Pose:
@@ -94,9 +95,10 @@ def turn(rotation: Tensor, cross: Tensor, change: Tensor) -> Tensor:
     to the gradient at R it gives the gradient at H.
     """
     K = matmul3(rotation.mT, cross)
-    u = matvec3(spread_inverse((K + K.mT) / 2), vee(matmul3(rotation.mT, change)))
-    sound = rotation.isfinite().all(-1, keepdim=True).all(-2, keepdim=True)
-    return torch.where(sound, matmul3(rotation, hat(u)), 0)
+    u = matvec3(spread_inverse((K + K.mT) / 2), torque(rotation, change))
+    sound = rotation.isfinite()
+    result = turned(rotation, u)
+    return result if all_known(sound) else torch.where(_each(sound), result, 0)
 
 
 class _BestRotation(Function):
@@ -126,22 +128,35 @@ _rotation = applier(_BestRotation)
 
 
 def _by_svd(cross: Tensor) -> Tensor:
-    eye = torch.eye(3, dtype=cross.dtype, device=cross.device)
+    # Scaled, because squares of tiny or huge entries leave float32; and without NaN, which LAPACK
+    # refuses: an empty or unsound cloud is fitted as the zero matrix.
     size = cross.abs().amax((-1, -2), keepdim=True)
-    sound = size.isfinite()
-    H = torch.where(sound & (size > 0), cross / torch.where(size > 0, size, 1), eye)
-    # Points on a line leave all turns about it equally good. A trace of the identity, larger than
-    # the rounding in H and smaller than anyone's tolerance, decides for the least turn.
-    eps = torch.finfo(H.dtype).eps
-    minors = torch.linalg.cross(H, H.roll(1, -1), dim=-2).abs().amax((-1, -2), keepdim=True)
-    H = H + torch.where(minors <= 4 * eps, 16 * eps, 0) * eye
-    U, _, Vh = torch.linalg.svd(H)
+    U, s, Vh = torch.linalg.svd((cross / size).nan_to_num(0, 0, 0))
+    rotation = matmul3(U, Vh)
     # A reflection is mended where it costs least: at the smallest singular value, the last.
-    flip = torch.sign(_det(U) * _det(Vh))
-    U = torch.cat([U[..., :2], U[..., 2:] * flip], dim=-1)
-    return torch.where(sound, matmul3(U, Vh), torch.nan)
+    x, y, z = rotation.unbind(-1)
+    flip = torch.sign((torch.linalg.cross(x, y) * z).sum(-1))[..., None, None] - 1
+    rotation = torch.addcmul(rotation, flip * U[..., 2:], Vh[..., 2:, :])
+    unique = s[..., 1] > 4 * torch.finfo(s.dtype).eps * s[..., 0]
+    if not all_known(unique):
+        least = _least_turn(rotation, Vh[..., 0, :])
+        eye = torch.eye(3, dtype=cross.dtype, device=cross.device)
+        least = torch.where(s[..., :1, None] > 0, least, eye)
+        rotation = torch.where(unique[..., None, None], rotation, least)
+    return rotation + (size - size)  # NaN where the cloud has NaN or inf
 
 
-def _det(matrix: Tensor) -> Tensor:
-    x, y, z = matrix.unbind(-1)
-    return (torch.linalg.cross(x, y) * z).sum(-1)[..., None, None]
+def _least_turn(rotation: Tensor, axis: Tensor) -> Tensor:
+    """Of all `R Rot(axis, angle)` the one nearest the identity: its trace is the largest.
+
+    The trace is a cos(angle) + b sin(angle) + constant.
+    """
+    along = (axis * matvec3(rotation, axis)).sum(-1, keepdim=True)
+    a = rotation.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) - along
+    b = -(vee(rotation) * axis).sum(-1, keepdim=True)
+    return matmul3(rotation, rotation_from_vector(axis * torch.atan2(b, a)))
+
+
+def _each(condition: Tensor) -> Tensor:
+    """Whether a condition on (..., 3, 3) entries holds for all of a matrix, (..., 1, 1)."""
+    return condition.all(-1, keepdim=True).all(-2, keepdim=True)

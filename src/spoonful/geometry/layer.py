@@ -118,7 +118,7 @@ class SpoonfulLayer(nn.Module):
         Returns:
             `LayerOutput`.
         """
-        m = moments(source, target, weights, mask)
+        m = moments(source, target, weights, mask, spreads=self.form if self.training else "none")
         pose = pose_from_moments(m)
         if not self.training:
             return LayerOutput(pose, None)

@@ -9,15 +9,16 @@ everything after costs the same for a hundred points as for a million.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import check_correspondences, working_dtype
-from spoonful.geometry.exact import matmul3, outer_sum
+from spoonful.geometry.checks import all_known, check_correspondences, working_dtype
+
+Spreads = Literal["both", "source", "target", "none"]
 
 
 class Moments(NamedTuple):
@@ -26,32 +27,36 @@ class Moments(NamedTuple):
     Attributes:
         source_mean: (..., 3).
         target_mean: (..., 3).
-        source: (..., 3, 3), S, the spread of the source.
-        target: (..., 3, 3), G, the spread of the target.
+        source: (..., 3, 3), S, the spread of the source; None if not asked for.
+        target: (..., 3, 3), G, the spread of the target; None if not asked for.
         cross: (..., 3, 3), H, target against source.
         total: (...), the sum of the weights of the kept points; 0 means an empty cloud.
     """
 
     source_mean: Tensor
     target_mean: Tensor
-    source: Tensor
-    target: Tensor
+    source: Tensor | None
+    target: Tensor | None
     cross: Tensor
     total: Tensor
 
     def per_start(self, starts: int) -> Moments:
         """The same moments for each of `starts` rotations a cloud: a new dimension at the end."""
-        batch = len(self.total.shape)
-        return Moments(
-            *(
-                value.unsqueeze(batch).expand(*self.total.shape, starts, *value.shape[batch:])
-                for value in self
-            )
-        )
+        batch = self.total.ndim
+
+        def repeat(value: Tensor) -> Tensor:
+            return value.unsqueeze(batch).expand(*self.total.shape, starts, *value.shape[batch:])
+
+        return Moments(*(None if value is None else repeat(value) for value in self))  # type: ignore[arg-type]
 
 
 def moments(
-    source: Tensor, target: Tensor, weights: Tensor | None = None, mask: Tensor | None = None
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    spreads: Spreads = "both",
 ) -> Moments:
     """The weighted means of matched clouds, and the moments S, G and H about them.
 
@@ -62,10 +67,11 @@ def moments(
             error on the CPU; on an accelerator, where looking would stall the queue, it makes that
             cloud's moments NaN.
         mask: (..., N) bool; False removes a point, whatever it holds.
+        spreads: which of S ("source") and G ("target") to compute beside H.
 
     Returns:
         `Moments`, in float32 (float64 if an input is). A cloud without points or weight has zero
-        moments and passes no gradient.
+        moments and passes no gradient; neither does one with NaN or inf in it.
 
     >>> source = torch.tensor([[0.0, 0, 0], [2, 0, 0]])
     >>> m = moments(source, source + 1)
@@ -74,137 +80,142 @@ def moments(
     >>> m.cross[0, 0]
     tensor(1.)
     """
-    check_correspondences(source, target, weights, mask)
-    return Moments(*_joint(*_rows(source, target, weights, mask)))
-
-
-def _rows(
-    source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Points as rows (..., 3, N), where sums over N run through contiguous memory; and weights."""
+    if spreads not in get_args(Spreads):
+        raise ValueError(f"spreads must be one of {get_args(Spreads)}, got {spreads!r}")
+    checked = check_correspondences(source, target, weights, mask)
     dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
     if weights is None:
         weights = torch.ones_like(source[..., 0], dtype=dtype)
     else:
-        weights = torch.where(weights < 0, torch.nan, weights.to(dtype))
+        weights = weights.to(dtype)
+        if not checked:
+            weights = torch.where(weights < 0, torch.nan, weights)
+    # As rows (..., 3, N): sums over points then run through contiguous memory.
     rows = [cloud.to(dtype).mT.contiguous() for cloud in (source, target)]
     if mask is not None:
         # Selected, not multiplied: padding may hold NaN.
         weights = torch.where(mask, weights, 0)
         rows = [torch.where(mask.unsqueeze(-2), row, 0) for row in rows]
-    return rows[0], rows[1], weights
+    return Moments(*_moments(*rows, weights, spreads))
 
 
-class _JointMoments(Function):
-    """Means and moments of rows (..., 3, N) under weights (..., N), not yet normalised."""
+class _Moments(Function):
+    """Means and moments of rows (..., 3, N) under weights (..., N) of any total."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(source: Tensor, target: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        source: Tensor, target: Tensor, weights: Tensor, spreads: Spreads
+    ) -> tuple[Tensor | None, ...]:
         share, total = _shares(weights)
-        source_mean = (source * share).sum(-1)
-        target_mean = (target * share).sum(-1)
-        s = source - source_mean.unsqueeze(-1)
-        t = target - target_mean.unsqueeze(-1)
+        source_mean, target_mean = (source * share).sum(-1), (target * share).sum(-1)
+        s, t = source - source_mean.unsqueeze(-1), target - target_mean.unsqueeze(-1)
         ws = s * share
-        return (
-            source_mean,
-            target_mean,
-            outer_sum(s, ws),
-            outer_sum(t, t * share),
-            outer_sum(t, ws),
-            total,
-        )
+        S = _outer_sum(s, ws) if spreads in ("both", "source") else None
+        G = _outer_sum(t, t * share) if spreads in ("both", "target") else None
+        return source_mean, target_mean, S, G, _outer_sum(t, ws), total
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        *tensors, ctx.spreads = inputs
         ctx.mark_non_differentiable(output[-1])
-        ctx.save_for_backward(*inputs, *output[:-1])
-        ctx.save_for_forward(*inputs, *output[:-1])
+        ctx.save_for_backward(*tensors, *output[:-1])
+        ctx.save_for_forward(*tensors, *output[:-1])
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(
-        ctx: Any,
-        d_source_mean: Tensor | None,
-        d_target_mean: Tensor | None,
-        d_S: Tensor | None,
-        d_G: Tensor | None,
-        d_H: Tensor | None,
-        _: None,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         source, target, weights, source_mean, target_mean, S, G, H = ctx.saved_tensors
+        d_source_mean, d_target_mean, d_S, d_G, d_H, _ = gradients
         share, total = _shares(weights)
-        s = source - source_mean.unsqueeze(-1)
-        t = target - target_mean.unsqueeze(-1)
-        # Moving the means moves no second moment (sum w s = 0), so each point acts alone. The
-        # loss changes by share_i (a . ds_i + b . dt_i), and with the weight of a point by
-        # (its own value `q` - the weighted mean of q) / total.
-        a, b, q = torch.zeros_like(s), torch.zeros_like(t), torch.zeros_like(weights)
-        mean_q = torch.zeros_like(total)
+        s, t = source - source_mean.unsqueeze(-1), target - target_mean.unsqueeze(-1)
+        # Moving a mean moves no second moment (sum w s = 0), so each point acts alone. Moving s by
+        # ds changes the loss by share (push_s . ds); and more weight on a point pulls each moment
+        # from its present value to the point's own, `own` to be summed below.
+        push_s, push_t, own, present = [], [], [], []
         if d_S is not None:
-            push = matmul3(d_S + d_S.mT, s)
-            a, q = a + push, q + 0.5 * (s * push).sum(-2)
-            mean_q = mean_q + (d_S * S).sum((-1, -2))
+            push_s.append(_transform(d_S + d_S.mT, s))
+            own.append((s * push_s[-1]).sum(-2) / 2)
+            present.append(d_S * S)
         if d_G is not None:
-            push = matmul3(d_G + d_G.mT, t)
-            b, q = b + push, q + 0.5 * (t * push).sum(-2)
-            mean_q = mean_q + (d_G * G).sum((-1, -2))
+            push_t.append(_transform(d_G + d_G.mT, t))
+            own.append((t * push_t[-1]).sum(-2) / 2)
+            present.append(d_G * G)
         if d_H is not None:
-            push = matmul3(d_H, s)
-            a, b, q = a + matmul3(d_H.mT, t), b + push, q + (t * push).sum(-2)
-            mean_q = mean_q + (d_H * H).sum((-1, -2))
+            push_s.append(_transform(d_H.mT, t))
+            push_t.append(_transform(d_H, s))
+            own.append((t * push_t[-1]).sum(-2))
+            present.append(d_H * H)
         if d_source_mean is not None:
-            a = a + d_source_mean.unsqueeze(-1)
-            q = q + (s * d_source_mean.unsqueeze(-1)).sum(-2)
+            push_s.append(d_source_mean.unsqueeze(-1))
+            own.append((s * push_s[-1]).sum(-2))
         if d_target_mean is not None:
-            b = b + d_target_mean.unsqueeze(-1)
-            q = q + (t * d_target_mean.unsqueeze(-1)).sum(-2)
-        # A cloud with NaN or inf in it, or with no weight, teaches nothing: no gradient.
-        sound = (H.sum((-1, -2)).isfinite() & (total > 0)).unsqueeze(-1)
-        d_weights = torch.where(sound, (q - mean_q.unsqueeze(-1)) / _safe(total).unsqueeze(-1), 0)
-        sound = sound.unsqueeze(-1)
-        return (
-            torch.where(sound, share * a, 0),
-            torch.where(sound, share * b, 0),
-            d_weights if ctx.needs_input_grad[2] else None,
-        )
+            push_t.append(d_target_mean.unsqueeze(-1))
+            own.append((t * push_t[-1]).sum(-2))
+        d_source = share * sum(push_s) if push_s else None
+        d_target = share * sum(push_t) if push_t else None
+        d_weights = None
+        if ctx.needs_input_grad[2] and own:
+            mean_own = sum(product.sum((-1, -2)) for product in present) + 0 * total
+            d_weights = (sum(own) - mean_own.unsqueeze(-1)) / _or_one(total).unsqueeze(-1)
+        sound = H.sum((-1, -2)).isfinite() & (total > 0)
+        if not all_known(sound):
+            d_source, d_target = (
+                None if d is None else torch.where(sound[..., None, None], d, 0)
+                for d in (d_source, d_target)
+            )
+            if d_weights is not None:
+                d_weights = torch.where(sound.unsqueeze(-1), d_weights, 0)
+        return d_source, d_target, d_weights, None
 
     @staticmethod
-    def jvp(
-        ctx: Any, d_source: Tensor | None, d_target: Tensor | None, d_weights: Tensor | None
-    ) -> tuple[Tensor | None, ...]:
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
         source, target, weights, source_mean, target_mean, *_ = ctx.saved_tensors
-        share, total = _shares(weights)
-        s = source - source_mean.unsqueeze(-1)
-        t = target - target_mean.unsqueeze(-1)
-        move_s = share * (torch.zeros_like(s) if d_source is None else d_source)
-        move_t = share * (torch.zeros_like(t) if d_target is None else d_target)
-        gain = torch.zeros_like(share)
-        if d_weights is not None:
-            d_total = d_weights.sum(-1, keepdim=True)
-            gain = (d_weights - weights * d_total / _safe(total).unsqueeze(-1)).unsqueeze(-2)
-            gain = gain / _safe(total)[..., None, None]
-        half_s, half_t = outer_sum(s, move_s), outer_sum(t, move_t)
-        return (
-            (move_s + gain * s).sum(-1),
-            (move_t + gain * t).sum(-1),
-            half_s + half_s.mT + outer_sum(s, gain * s),
-            half_t + half_t.mT + outer_sum(t, gain * t),
-            outer_sum(t, move_s + gain * s) + outer_sum(move_t, s),
-            None,
+        d_source, d_target, d_weights = (
+            torch.zeros_like(primal) if tangent is None else tangent
+            for primal, tangent in zip((source, target, weights), tangents[:3], strict=True)
         )
+        share, total = _shares(weights)
+        s, t = source - source_mean.unsqueeze(-1), target - target_mean.unsqueeze(-1)
+        total = _or_one(total).unsqueeze(-1)
+        gain = (d_weights - weights * d_weights.sum(-1, keepdim=True) / total) / total
+        gain = gain.unsqueeze(-2)
+        moved_s, moved_t = share * d_source, share * d_target
+        d_S = d_G = None
+        if ctx.spreads in ("both", "source"):
+            half = _outer_sum(s, moved_s)
+            d_S = half + half.mT + _outer_sum(s, gain * s)
+        if ctx.spreads in ("both", "target"):
+            half = _outer_sum(t, moved_t)
+            d_G = half + half.mT + _outer_sum(t, gain * t)
+        d_H = _outer_sum(t, moved_s + gain * s) + _outer_sum(moved_t, s)
+        return (moved_s + gain * s).sum(-1), (moved_t + gain * t).sum(-1), d_S, d_G, d_H, None
 
 
-_joint = applier(_JointMoments)
+_moments = applier(_Moments)
 
 
 def _shares(weights: Tensor) -> tuple[Tensor, Tensor]:
     """Each point's share (..., 1, N) of the total (...)."""
     total = weights.sum(-1)
-    return (weights / _safe(total).unsqueeze(-1)).unsqueeze(-2), total
+    return (weights / _or_one(total).unsqueeze(-1)).unsqueeze(-2), total
 
 
-def _safe(total: Tensor) -> Tensor:
+def _or_one(total: Tensor) -> Tensor:
     return torch.where(total == 0, 1, total)
+
+
+# Both products are elementwise: a matrix product may be rounded to TF32 or bfloat16.
+
+
+def _outer_sum(a: Tensor, b: Tensor) -> Tensor:
+    """`sum_n a_n b_n^T` of rows (..., 3, N), a row of the result at a time to hold little."""
+    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(3)], dim=-2)
+
+
+def _transform(matrix: Tensor, rows: Tensor) -> Tensor:
+    """`matrix @ point` for each of the points in rows (..., 3, N)."""
+    result = matrix[..., :, 0:1] * rows[..., 0:1, :]
+    result = torch.addcmul(result, matrix[..., :, 1:2], rows[..., 1:2, :])
+    return torch.addcmul(result, matrix[..., :, 2:3], rows[..., 2:3, :])

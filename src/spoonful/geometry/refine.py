@@ -29,11 +29,11 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import check_rotation
+from spoonful.geometry.checks import all_known, check_rotation
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.so3 import gram_schmidt, hat, vee
+from spoonful.geometry.so3 import gram_schmidt, hat, torque, turned
 from spoonful.geometry.spread import spread, spread_inverse
 
 Form = Literal["source", "target"]
@@ -80,15 +80,16 @@ def refine(
     """
     check_form(form)
     check_iterations(iterations)
-    m = moments(source, target, weights, mask)
+    m = moments(source, target, weights, mask, spreads=form)
     check_start("rotation", rotation, source, values=check)
     return refine_moments(m, rotation, iterations=iterations, form=form)
 
 
 def refine_moments(m: Moments, rotation: Tensor, *, iterations: int, form: Form) -> Pose:
     """`refine` for clouds that are known by their moments."""
-    inverse = spread_inverse(m.source if form == "source" else m.target)
-    rotations = _refined(m.cross, inverse, rotation.to(m.cross.dtype), iterations, form)
+    rotations = _refined(
+        m.cross, _inverse_for(m, form), rotation.to(m.cross.dtype), iterations, form
+    )
     means = m.source_mean.unsqueeze(-2), m.target_mean.unsqueeze(-2)
     return Pose(rotations, means[1] - matvec3(rotations, means[0]))
 
@@ -125,10 +126,9 @@ def linearized_step(
             [ 0.,  0.,  1.]])
     """
     check_form(form)
-    m = moments(source, target, weights, mask)
+    m = moments(source, target, weights, mask, spreads=form)
     check_start("rotation", rotation, source, values=check)
-    inverse = spread_inverse(m.source if form == "source" else m.target)
-    return _step(m.cross, inverse, rotation.to(m.cross.dtype), form)
+    return _step(m.cross, _inverse_for(m, form), rotation.to(m.cross.dtype), form)
 
 
 def check_form(form: str) -> None:
@@ -153,13 +153,18 @@ def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) ->
         )
 
 
+def _inverse_for(m: Moments, form: Form) -> Tensor:
+    moment = m.source if form == "source" else m.target
+    if moment is None:
+        raise ValueError(f"form={form!r} needs moments computed with spreads={form!r} or 'both'")
+    return spread_inverse(moment)
+
+
 def _step(H: Tensor, P: Tensor, R: Tensor, form: str) -> Tensor:
-    # vee(R^T H) is a sum of cross products: of rows in the source's frame, vee(H R^T) of columns.
     if form == "source":
-        u = matvec3(P, torch.linalg.cross(H, R, dim=-1).sum(-2))
-        return R + torch.linalg.cross(R, u.unsqueeze(-2).expand_as(R), dim=-1)
-    a = matvec3(P, torch.linalg.cross(R, H, dim=-2).sum(-1))
-    return R + torch.linalg.cross(a.unsqueeze(-1).expand_as(R), R, dim=-2)
+        return R + turned(R, matvec3(P, torque(R, H)))
+    # The same with the roles of the clouds exchanged: R^T maps target to source, and H^T is H.
+    return (R.mT + turned(R.mT, matvec3(P, torque(R.mT, H.mT)))).mT
 
 
 class _Refinement(Function):
@@ -184,42 +189,40 @@ class _Refinement(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         H, P, start, rotations = ctx.saved_tensors
-        chain = _linearise(H, P, start, rotations, ctx.form)
+        R, P, v, T, J = _linearise(H, P, start, rotations, ctx.form)
         # Pull the gradient at each rotation back to its 3-vector, then down the chain.
-        own = vee(matmul3(rotations.mT, gradient))
-        pull = own[..., -1, :]
-        pulls = [pull]
-        for i in range(own.shape[-2] - 1, 0, -1):
-            pull = own[..., i - 1, :] + matvec3(chain.J[..., i, :, :].mT, pull)
-            pulls.insert(0, pull)
-        at_start = matvec3(chain.J[..., 0, :, :].mT, pull)
-        at_u = matvec3(chain.T.mT, torch.stack(pulls, dim=-2))
-        at_v = matvec3(chain.P, at_u)
-        d_H = matmul3(chain.R, hat(at_v)).sum(-3)
-        v = chain.v
+        own = torque(rotations, gradient).unbind(-2)
+        links = J.mT.unbind(-3)
+        pulls = [own[-1]]
+        for i in range(len(own) - 1, 0, -1):
+            pulls.append(own[i - 1] + matvec3(links[i], pulls[-1]))
+        at_start = matvec3(links[0], pulls[-1])
+        at_u = matvec3(T.mT, torch.stack(pulls[::-1], dim=-2))
+        d_H = turned(R, matvec3(P, at_u)).sum(-3)
         if ctx.form == "target":
-            at_u, v = matvec3(chain.R, at_u), matvec3(chain.R, v)
+            at_u, v = matvec3(R, at_u), matvec3(R, v)
         d_P = (at_u.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3)
-        d_start = matmul3(start, hat(at_start)) / 2
-        sound = rotations.isfinite().all(-1).all(-1).all(-1)[..., None, None]
-        d_H, d_P, d_start = (torch.where(sound, d, 0) for d in (d_H, d_P, d_start))
+        d_start = turned(start, at_start) / 2
+        sound = rotations.isfinite()
+        if not all_known(sound):
+            sound = sound.all(-1).all(-1).all(-1)[..., None, None]
+            d_H, d_P, d_start = (torch.where(sound, d, 0) for d in (d_H, d_P, d_start))
         return d_H, d_P, d_start, None, None
 
     @staticmethod
     def jvp(ctx: Any, d_H: Tensor, d_P: Tensor, d_start: Tensor, *_: None) -> Tensor:
         H, P, start, rotations = ctx.saved_tensors
-        chain = _linearise(H, P, start, rotations, ctx.form)
-        d_v = vee(matmul3(chain.R.mT, d_H.unsqueeze(-3)))
+        R, P, v, T, J = _linearise(H, P, start, rotations, ctx.form)
         d_P = d_P.unsqueeze(-3)
         if ctx.form == "target":
-            d_P = matmul3(matmul3(chain.R.mT, d_P), chain.R)
-        added = matvec3(chain.T, matvec3(chain.P, d_v) + matvec3(d_P, chain.v))
-        omega = vee(matmul3(start.mT, d_start)) / 2
+            d_P = matmul3(matmul3(R.mT, d_P), R)
+        added = matvec3(T, matvec3(P, torque(R, d_H.unsqueeze(-3))) + matvec3(d_P, v))
+        omega = torque(start, d_start) / 2
         omegas = []
         for i in range(rotations.shape[-3]):
-            omega = matvec3(chain.J[..., i, :, :], omega) + added[..., i, :]
+            omega = matvec3(J[..., i, :, :], omega) + added[..., i, :]
             omegas.append(omega)
-        return matmul3(rotations, hat(torch.stack(omegas, dim=-2)))
+        return turned(rotations, torch.stack(omegas, dim=-2))
 
 
 _refined = applier(_Refinement)
@@ -237,18 +240,17 @@ class _Chain(NamedTuple):
 
 def _linearise(H: Tensor, P: Tensor, start: Tensor, rotations: Tensor, form: str) -> _Chain:
     R = torch.cat([start.unsqueeze(-3), rotations[..., :-1, :, :]], dim=-3)
-    K = matmul3(R.mT, H.unsqueeze(-3))
-    v = vee(K)
-    P = P.unsqueeze(-3)
+    H, P = H.unsqueeze(-3), P.unsqueeze(-3)
+    v = torque(R, H)
     # d(vee K) = -spread(K) omega + vee(R^T dH); in the target form P turns with R as well.
+    resist = spread(matmul3(R.mT, H))
     if form == "source":
-        P = P.expand_as(R)
         u = matvec3(P, v)
-        follow = -matmul3(P, spread(K))
+        follow = -matmul3(P, resist)
     else:
         P = matmul3(matmul3(R.mT, P), R)
         u = matvec3(P, v)
-        follow = hat(u) - matmul3(P, hat(v) + spread(K))
+        follow = hat(u) - matmul3(P, hat(v) + resist)
     Q = matmul3(R.mT, rotations)
     T = _assembler_derivative(u, Q)
     return _Chain(R, P, v, T, Q.mT + matmul3(T, follow))
@@ -257,21 +259,16 @@ def _linearise(H: Tensor, P: Tensor, start: Tensor, rotations: Tensor, form: str
 def _assembler_derivative(u: Tensor, Q: Tensor) -> Tensor:
     """T with `Q^T dQ = hat(T du)`, where Q = gram_schmidt(I + hat u).
 
-    With c1 = (1, u3, -u2) and c2 = (-u3, 1, u1) the columns that the assembler saw, n1 the length
-    of c1, n2 that of the part of c2 orthogonal to it, and m = q1 . c2:
-    q1 turns by (q2 . dc1, q3 . dc1) / n1 and q2 about q1 by (q3 . dc2 - m q3 . dq1) / n2.
+    Let c1, c2 be the first columns of I + hat u and n1 = |c1|, m = q1 . c2, n2 = q2 . c2. As u
+    changes, c_j moves by du x e_j, so q1 turns towards q2 by du . (e1 x q2) / n1 and towards -q3 by
+    du . (q3 x e1) / n1; and q2 towards q3 by what du x e2 gives, and the turn of q1 takes along.
     """
-    x, y, z = u.unbind(-1)
-    o = torch.zeros_like(x)
-    n1 = torch.sqrt(1 + y * y + z * z)
-    # c1 x c2 = (y + xz, yz - x, 1 + z^2), whose length is n1 n2.
-    n2 = torch.sqrt((y + x * z) ** 2 + (y * z - x) ** 2 + (1 + z * z) ** 2) / n1
-    m = -x * y / n1
-    q2, q3 = Q[..., :, 1], Q[..., :, 2]
-    a, b = q3[..., 2] / n1, q3[..., 1] / n1
-    rows = [
-        *(q3[..., 2] / n2, m * a / n2, -(q3[..., 0] + m * b) / n2),
-        *(o, a, -b),
-        *(o, -q2[..., 2] / n1, q2[..., 1] / n1),
-    ]
-    return torch.stack(rows, dim=-1).reshape(*u.shape, 3)
+    axes = torch.eye(3, dtype=u.dtype, device=u.device)
+    e1, e2 = axes[0].expand_as(u), axes[1].expand_as(u)
+    q1, q2, q3 = Q.unbind(-1)
+    c1, c2 = e1 + torch.linalg.cross(u, e1), e2 + torch.linalg.cross(u, e2)
+    n1, m, n2 = ((q * c).sum(-1, keepdim=True) for q, c in ((q1, c1), (q1, c2), (q2, c2)))
+    T2 = torch.linalg.cross(q3, e1) / n1
+    T3 = torch.linalg.cross(e1, q2) / n1
+    T1 = (torch.linalg.cross(e2, q3) + m * T2) / n2
+    return torch.stack([T1, T2, T3], dim=-2)

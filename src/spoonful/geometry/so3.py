@@ -3,7 +3,8 @@
     hat(v) x = v x x        vee(A) = (A32 - A23, A13 - A31, A21 - A12)
 
 `vee` takes twice the skew part (no factor 1/2), so `vee(hat(v)) = 2 v`, and it is the adjoint of
-`hat`: `<A, hat(v)> = vee(A) . v`. Every gradient in this package moves through that identity.
+`hat`: `<A, hat(v)> = vee(A) . v`. Every gradient in this package moves through that identity,
+mostly in two products that need no skew matrix: `vee(R^T A)` and `R hat(v)` are cross products.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ def vee(matrix: Tensor) -> Tensor:
         ],
         dim=-1,
     )
+
+
+def torque(rotation: Tensor, matrix: Tensor) -> Tensor:
+    """`vee(R^T A)`: the turn that A asks of R, as a vector in the frame that R maps from."""
+    return torch.linalg.cross(matrix, rotation, dim=-1).sum(-2)
+
+
+def turned(rotation: Tensor, vector: Tensor) -> Tensor:
+    """`R hat(v)`: the velocity of R as it turns by v in the frame that it maps from."""
+    return torch.linalg.cross(rotation, vector.unsqueeze(-2), dim=-1)
 
 
 def gram_schmidt(matrix: Tensor) -> Tensor:

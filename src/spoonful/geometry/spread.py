@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
+from spoonful.geometry.checks import all_known
 from spoonful.geometry.exact import matmul3
 
 # An axis counts as undetermined when its resistance is below this many roundings of the whole.
@@ -29,8 +30,8 @@ def spread(moment: Tensor) -> Tensor:
             [0., 4., 0.],
             [0., 0., 5.]])
     """
-    trace = moment.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-    return trace * torch.eye(3, dtype=moment.dtype, device=moment.device) - moment
+    eye = torch.eye(3, dtype=moment.dtype, device=moment.device)
+    return _trace(moment) * eye - moment
 
 
 def spread_inverse(moment: Tensor) -> Tensor:
@@ -48,8 +49,7 @@ def spread_inverse(moment: Tensor) -> Tensor:
     >>> spread_inverse(torch.diag(torch.tensor([1.0, 0.0, 0.0]))).diagonal()  # points on a line
     tensor([0., 1., 1.])
     """
-    inverse: Tensor = _inverse(moment)
-    return inverse
+    return _inverse(moment)
 
 
 class _SpreadInverse(Function):
@@ -57,7 +57,24 @@ class _SpreadInverse(Function):
 
     @staticmethod
     def forward(moment: Tensor) -> Tensor:
-        return _pseudo_inverse(spread(moment))
+        # In closed form, by Cayley and Hamilton:  adj(spread X) = tr(X) X + adj(X)  and
+        # det(spread X) = tr(X) tr(adj X) - det(X), sums without cancellation for the moments of
+        # points. Scaled to tr(X) = 1, so that thresholds are relative and nothing overflows.
+        trace = _trace(moment)
+        trace = torch.where(trace == 0, 1, trace)
+        X = moment / trace
+        adjugate = torch.linalg.cross(X.roll(-1, -1), X.roll(-2, -1), dim=-2).mT
+        det = (X[..., 0:1, :] * adjugate[..., 0:1, :]).sum(-1, keepdim=True)
+        numerator = X + adjugate
+        denominator = _trace(adjugate) - det
+        # denominator / tr(numerator) is about the smallest eigenvalue of spread X.
+        small = _ROUNDINGS * torch.finfo(X.dtype).eps
+        minors = _trace(numerator)
+        full_rank = denominator > small * minors
+        inverse = numerator / denominator
+        if not all_known(full_rank):
+            inverse = torch.where(full_rank, inverse, _low_rank(X, numerator, minors, small))
+        return inverse / trace
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
@@ -78,31 +95,18 @@ class _SpreadInverse(Function):
 _inverse = applier(_SpreadInverse)
 
 
-def _pseudo_inverse(M: Tensor) -> Tensor:
-    """Closed-form pseudo-inverse of symmetric positive semi-definite 3x3 matrices, by their rank.
+def _low_rank(X: Tensor, adjugate: Tensor, minors: Tensor, small: float) -> Tensor:
+    """The pseudo-inverse of M = spread X at ranks below 3, given adj(M) and its trace.
 
-    With adj the adjugate: rank 3: adj / det. Rank 2, with null axis n n^T = adj / tr(adj):
-    (tr(M) (I - n n^T) - M) / tr(adj). Rank 1: M / tr(M)^2.
+    Rank 2, with null axis n n^T = adj(M) / tr(adj M): (tr(M) (I - n n^T) - M) / tr(adj M).
+    Rank 1: M / tr(M)^2. Rank 0 (no points, or all in one place): 0.
     """
-    eye = torch.eye(3, dtype=M.dtype, device=M.device)
+    M = spread(X)
     trace = _trace(M)
-    has_trace = trace > 0
-    scale = torch.where(has_trace, trace, 1)
-    M = M / scale
-    x, y, z = M.unbind(-1)
-    adjugate = torch.stack(
-        [torch.linalg.cross(y, z), torch.linalg.cross(z, x), torch.linalg.cross(x, y)], dim=-2
-    )
-    det = (x * adjugate[..., 0, :]).sum(-1)[..., None, None]
-    minors = _trace(adjugate)
-    small = _ROUNDINGS * torch.finfo(M.dtype).eps
-    rank2 = minors > small
-    rank3 = rank2 & (det > small * minors)
-    safe_minors = torch.where(rank2, minors, 1)
-    planar = (eye - adjugate / safe_minors - M) / safe_minors
-    full = adjugate / torch.where(rank3, det, 1)
-    inverse = torch.where(rank3, full, torch.where(rank2, planar, M)) / scale
-    return torch.where(has_trace, inverse, trace * 0)  # 0 for no points, NaN for NaN
+    eye = torch.eye(3, dtype=X.dtype, device=X.device)
+    rank2 = (trace * (eye - adjugate / minors) - M) / minors
+    inverse = torch.where(minors > small, rank2, M / trace.square())
+    return torch.where(trace > 0, inverse, 0)
 
 
 def _trace(matrix: Tensor) -> Tensor:

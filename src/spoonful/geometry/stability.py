@@ -116,7 +116,7 @@ def stability(
     sound = m.cross.isfinite().all(-1).all(-1) & rotation.isfinite().all(-1).all(-1)
     keep = sound[..., None, None]
     # The linear algebra below refuses NaN, so unsound clouds are examined as if they were empty.
-    S, G, H = (torch.where(keep, moment, 0) for moment in (m.source, m.target, m.cross))
+    S, G, H = (torch.where(keep, moment, 0) for moment in (m.source, m.target, m.cross))  # type: ignore[arg-type]
     R = torch.where(keep, rotation, eye)
 
     K = matmul3(R.mT, H)

@@ -1,0 +1,82 @@
+"""Timing shared by the benchmarks: contenders side by side in one run, medians, ratios."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def machine(device: str) -> str:
+    """What this ran on, in one line."""
+    if device.startswith("cuda"):
+        name = torch.cuda.get_device_name()
+    else:
+        name = f"{_cpu_name()}, {torch.get_num_threads()} threads"
+    return (
+        f"{name}; torch {torch.__version__}, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}; {date.today().isoformat()}"
+    )
+
+
+def race(
+    contenders: dict[str, Callable[[], object]], *, device: str, seconds: float = 1.0
+) -> dict[str, float]:
+    """Median milliseconds of each contender, in rounds, so that a noisy moment hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for run in contenders.values():
+        for _ in range(3):
+            run()
+    finish = _finisher(device)
+    deadline = time.perf_counter() + seconds * len(contenders)
+    while time.perf_counter() < deadline or min(map(len, times.values())) < 5:
+        for name, run in contenders.items():
+            finish()
+            start = time.perf_counter()
+            run()
+            finish()
+            times[name].append(1e3 * (time.perf_counter() - start))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    return "\n".join([line(header), line(rule), *map(line, rows)])
+
+
+def save(name: str, text: str) -> Path:
+    """Write a result where it is committed."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / name
+    path.write_text(text)
+    return path
+
+
+def _finisher(device: str) -> Callable[[], None]:
+    return torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,43 @@
+"""torch.compile takes the whole layer as one graph, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spoonful import SpoonfulLayer, kabsch, refine
+
+
+def loss_of_kabsch(source, target, weights):
+    pose = kabsch(source, target, weights)
+    return pose.rotation.square().cumsum(-1).sum() + pose.translation.sum()
+
+
+def loss_of_refine(source, target, weights):
+    start = torch.eye(3).expand(len(source), 3, 3)
+    refined = refine(source, target, start, weights=weights, form="target")
+    return refined.rotation.cumsum(-1).sum() + refined.translation.sum()
+
+
+def loss_of_layer(source, target, weights):
+    poses = SpoonfulLayer()(source, target, weights).poses()
+    return poses.rotation.cumsum(-1).sum() + poses.translation.sum()
+
+
+@pytest.mark.parametrize("loss", [loss_of_kabsch, loss_of_refine, loss_of_layer])
+def test_full_graph_gives_the_eager_values_and_gradients(loss, generator):
+    # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
+    torch.compiler.reset()
+    inputs = [
+        torch.randn(2, 9, 3, generator=generator),
+        torch.randn(2, 9, 3, generator=generator),
+        torch.rand(2, 9, generator=generator),
+    ]
+    results = []
+    for function in (loss, torch.compile(loss, fullgraph=True, backend="aot_eager")):
+        leaves = [x.clone().requires_grad_() for x in inputs]
+        value = function(*leaves)
+        value.backward()
+        results.append((value.detach(), *(leaf.grad for leaf in leaves)))
+    for eager, compiled in zip(*results, strict=True):
+        torch.testing.assert_close(compiled, eager, rtol=1e-4, atol=1e-5)

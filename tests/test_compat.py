@@ -1,0 +1,49 @@
+"""`spoonful.spoonful` behaves like the published function, its epsilon included."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from oracles import literal
+from spoonful import random_rotation, spoonful
+
+
+@pytest.mark.parametrize("form", ["source", "target"])
+@pytest.mark.parametrize("eps", [0.0, 1e-5, 0.5])
+def test_the_epsilon_shortens_the_weights_as_published(form, eps, generator):
+    def draw(*shape):
+        return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+    source, target, weights = draw(3, 20, 3), draw(3, 20, 3) * 2, draw(3, 20)
+    start = random_rotation(3, generator=generator, dtype=torch.float64)
+    # The published weights: w / (sum w + eps), used as they are, not normalised again.
+    w = (weights / (weights.sum(-1, keepdim=True) + eps)).unsqueeze(-1)
+    ms, mt = (w * source).sum(-2, keepdim=True), (w * target).sum(-2, keepdim=True)
+    s, t = source - ms, target - mt
+    S, G, H = s.mT @ (w * s), t.mT @ (w * t), t.mT @ (w * s)
+    R, expected = start, []
+    for _ in range(4):
+        R = literal.assemble(literal.kkt_step(R, S, G, H, form))
+        expected.append(R)
+    expected = torch.stack(expected, dim=1)
+    rotations, translations = spoonful(
+        start, source, target, iters=4, weights=weights, use_target=form == "target", eps=eps
+    )
+    torch.testing.assert_close(rotations, expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(
+        translations, (mt[:, None].mT - expected @ ms[:, None].mT).squeeze(-1), rtol=0, atol=1e-10
+    )
+
+
+def test_default_arguments_are_the_published_ones():
+    points = torch.randn(2, 30, 3)
+    rotations, translations = spoonful(torch.eye(3).expand(2, 3, 3), points, points)
+    assert rotations.shape == (2, 5, 3, 3)
+    assert translations.shape == (2, 5, 3)
+
+
+def test_a_singular_system_is_finite_where_the_published_one_is_nan():
+    line = torch.linspace(0, 1, 10)[:, None] * torch.tensor([1.0, 2.0, 3.0])
+    rotations, _ = spoonful(torch.eye(3)[None], line[None], line[None])
+    assert rotations.isfinite().all()
