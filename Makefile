@@ -9,11 +9,11 @@ READY  := $(VENV)/.ready
 export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint types unit test-gpu format clean help
+.PHONY: demo test lint types unit test-gpu format viewer clean help
 
 help:
 	@sed -n '2,3p' Makefile | sed 's/^# *//'
-	@echo 'also:  make lint | types | unit | format | test-gpu | clean'
+	@echo 'also:  make lint | types | unit | format | test-gpu | viewer | clean'
 
 demo: $(READY)
 	$(BIN)/spoonful demo --out demo
@@ -37,6 +37,10 @@ test-gpu:
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The bundled 3D viewer; only for those who change viewer/src (needs Node 20 or newer).
+viewer:
+	cd viewer && npm ci && npm run build
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

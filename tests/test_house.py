@@ -16,7 +16,7 @@ PACKAGE = Path(spoonful.__file__).parent
 LAYERS = [
     {"extras"},
     {"geometry"},
-    {"compat", "batch", "registration"},
+    {"compat", "batch", "inputs", "registration"},
     {"losses", "metrics", "view"},
     {"data"},
     {"models", "classical"},

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import matmul3, rotate
-from spoonful.metrics._inputs import blank, check_leading, check_pose, check_poses, check_tensor
+from spoonful.inputs import blank, check_leading, check_pose, check_poses, check_tensor
 
 Reduction = Literal["mean", "none"]
 Which = Literal["all", "last"]

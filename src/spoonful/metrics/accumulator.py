@@ -13,7 +13,7 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
-from spoonful.metrics._inputs import check_poses
+from spoonful.inputs import check_poses
 from spoonful.metrics.clouds import (
     chamfer_distance,
     correspondence_error,

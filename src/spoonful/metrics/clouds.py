@@ -11,7 +11,7 @@ from torch import Tensor
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.geometry.neighbors import nearest
-from spoonful.metrics._inputs import (
+from spoonful.inputs import (
     blank,
     check_leading,
     check_pose,

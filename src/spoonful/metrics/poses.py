@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spoonful.geometry.euler import euler_from_rotation
 from spoonful.geometry.exact import matmul3
-from spoonful.metrics._inputs import check_leading, check_tensor
+from spoonful.inputs import check_leading, check_tensor
 
 Convention = Literal["dcp", "paper", "rpmnet"]
 """Whose anisotropic rotation error: see `anisotropic_error_degrees`."""

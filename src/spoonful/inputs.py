@@ -1,4 +1,4 @@
-"""What the metrics and losses ask of their arguments, and how they treat padding."""
+"""What metrics and losses ask of their arguments, and how they treat padding."""
 
 from __future__ import annotations
 
