@@ -51,10 +51,11 @@ class PairGenerator:
         normals: whether to bring normals, where the corpus has them.
         reuse: whether different pairs may share random numbers other than those of their poses.
             The distribution of a pair is the same either way. With reuse, all sources that are
-            made at once (some 256) take their points in one random order, and all targets in
-            another; 16 half-spaces are found ahead for each shape, of which a pair gets two; and
-            noise is read from a table of 4 million numbers, from a random place on. None: reuse
-            on a CPU, where it is many times faster; not on an accelerator, where it gains little.
+            made at once (some 256) take their points in one random order, each from another
+            place on, and all targets in a second order; 16 half-spaces are found ahead for each
+            shape, of which a pair gets two; and noise is read from a table of 4 million numbers,
+            from a random place on. None: reuse on a CPU, where it is many times faster; not on
+            an accelerator, where it gains little.
 
     Batches have no `clean` shapes, which only test metrics need. Clouds are (B, N, 3) views of
     memory that is ordered (3, B, N): use `reshape` on them rather than `view`.
@@ -220,7 +221,10 @@ class PairGenerator:
             more = self._integers(pool, count, take - pool)
             return torch.cat([self._order(count, pool, pool), more], dim=1)
         if self.reuse:
-            return self._permutation(pool)[:take].expand(count, take)
+            # One order, entered at a different place for each pair.
+            order = self._permutation(pool)
+            windows = torch.cat([order, order[:take]]).unfold(0, take, 1)
+            return windows.index_select(0, self._integers(pool, count))
         keys = torch.rand(count, pool, generator=self.generator, device=self._device)
         return keys.argsort(dim=1)[:, :take]
 

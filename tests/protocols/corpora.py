@@ -1,0 +1,24 @@
+"""Small corpora for the tests of protocols."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from spoonful.data.corpus import Corpus
+
+
+def blobs(count: int = 64, *, points: int = 2048, normals: bool = True, seed: int = 0) -> Corpus:
+    """Surfaces of lopsided ellipsoids: no two shapes alike, no symmetry, categories a to d."""
+    generator = torch.Generator().manual_seed(seed)
+    direction = F.normalize(torch.randn(count, points, 3, generator=generator), dim=-1)
+    axes = 0.3 + 0.7 * torch.rand(count, 1, 3, generator=generator)
+    bump = F.normalize(torch.randn(count, 1, 3, generator=generator), dim=-1)
+    surface = direction * axes * (1 + 0.4 * (direction * bump).sum(-1, keepdim=True).relu())
+    return Corpus(
+        name="blobs/train",
+        points=surface / surface.norm(dim=-1).amax(dim=1)[:, None, None],
+        normals=F.normalize(direction / axes, dim=-1) if normals else None,
+        labels=torch.arange(count) * 4 // count,
+        categories=("a", "b", "c", "d"),
+    )
