@@ -14,7 +14,6 @@ from spoonful.cli import bench, demo
 
 app = typer.Typer(
     name="spoonful",
-    help="Register 3D point clouds, and learn to.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

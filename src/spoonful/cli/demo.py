@@ -64,12 +64,17 @@ def demo(
     names = {0: "before", last: "after"}
     poses = [
         PoseStop(
-            names.get(i, f"step {i}"), path[i], f"rotation error {rotation_degrees(pair, path[i]):.2f}°"
+            names.get(i, f"step {i}"),
+            path[i],
+            f"rotation error {rotation_degrees(pair, path[i]):.2f}°",
         )
         for i in sorted({0, 1, *(2**k for k in range(2, 10) if 2**k < last), last})
     ]
     residuals = torch.stack(
-        [nearest(stop.pose.apply(pair.source), pair.target).squared_distance.sqrt() for stop in poses]
+        [
+            nearest(stop.pose.apply(pair.source), pair.target).squared_distance.sqrt()
+            for stop in poses
+        ]
     )
     layers = [
         CloudLayer("source", pair.source, moves=True, values=residuals),

@@ -1,0 +1,26 @@
+"""What the README shows runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_first_block_runs():
+    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(compile(block.group(1), "README.md", "exec"), {})
+
+
+def test_every_linked_file_is_there():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not link.startswith("http"):
+                assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_make_commands_it_promises_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for command in re.findall(r"`make ([\w-]+)", (ROOT / "README.md").read_text()):
+        assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
