@@ -1,0 +1,79 @@
+"""`spoonful compare`: two results on the same items, difference by difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from spoonful.cli.evaluate import number, span
+from spoonful.evaluation import Comparison, Result, compare
+
+_STATISTICS = {"mean": "mean", "rmse": "RMSE", "median": "median", "p95": "95th perc."}
+
+
+def compare_command(
+    first: Annotated[Path, typer.Argument(metavar="A.json", help="A result of evaluate.")],
+    second: Annotated[Path, typer.Argument(metavar="B.json", help="Another, on the same items.")],
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Only these metrics, with all statistics.")
+    ] = None,
+    finite_only: Annotated[
+        bool, typer.Option("--finite-only", help="Leave out items where a pose is not finite.")
+    ] = False,
+) -> None:
+    """Paired differences, B - A: item by item, with 95 % intervals.
+
+    [bold]Examples[/bold]
+
+      spoonful compare results/base-rpm-crop.json results/ours-rpm-crop.json
+
+      spoonful compare a.json b.json --metric rotation_degrees
+    """
+    found = compare(Result.load(first), Result.load(second), finite_only=finite_only)
+    unknown = [name for name in metric or [] if name not in found.differences]
+    if unknown:
+        known = ", ".join(found.differences)
+        raise ValueError(f"no metric {unknown[0]!r} in both results; there are: {known}")
+    show(Console(), found, metric)
+
+
+def show(console: Console, found: Comparison, metrics: list[str] | None = None) -> None:
+    """Print a comparison: means of all metrics, or all statistics of some."""
+    left_out = f", {found.left_out} left out" if found.left_out else ""
+    console.print(
+        f"[bold]B - A[/bold] on {found.protocol}, {found.data}, {found.items} items{left_out}\n"
+        f"A = {found.first}\nB = {found.second}",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    for name in ("metric", "", "A", "B", "B - A", "95 % interval", "B better on"):
+        left = name in ("metric", "")
+        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+    for name in metrics or found.differences:
+        for statistic in _STATISTICS if metrics else ("mean",):
+            it = found.differences[name][statistic]
+            color = ("green" if it.difference < 0 else "red") if it.decided else "default"
+            share, _ = found.better[name]
+            table.add_row(
+                name if statistic == "mean" else "",
+                _STATISTICS[statistic],
+                number(it.first),
+                number(it.second),
+                f"[{color}]{signed(it.difference)}[/{color}]",
+                span(it.interval),
+                f"{100 * share:.0f} %" if statistic == "mean" else "",
+            )
+    console.print(table)
+    console.print(
+        "[dim]Smaller is better. Coloured: the interval excludes zero (green, B is better; red, "
+        "worse). Each metric by itself: of twenty, one may do so by chance.[/dim]"
+    )
+
+
+def signed(value: float) -> str:
+    """A difference, with its sign."""
+    return number(value) if value <= 0 or value != value else f"+{number(value)}"

@@ -1,0 +1,227 @@
+"""`spoonful evaluate`: methods on a protocol, one row each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import torch.distributed as dist
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from spoonful.data import protocols
+from spoonful.evaluation import (
+    Interval,
+    Result,
+    evaluate,
+    open_data,
+    open_method,
+    write_csv,
+)
+from spoonful.evaluation import tables as paper
+from spoonful.evaluation.result import Statistics
+
+
+def evaluate_command(
+    method: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="METHOD...",
+            help="Names of methods, folders of training runs, or weights as dcp-v2:FILE. "
+            "LABEL=METHOD renames a row.",
+        ),
+    ],
+    protocol: Annotated[str, typer.Option(help="How pairs are made.")] = "rpm-crop",
+    data: Annotated[
+        str, typer.Option(help="'synthetic' (embedded), or a folder with data.")
+    ] = "synthetic",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for a JSON file a method and one CSV.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+    batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 16,
+    limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    chamfer: Annotated[bool, typer.Option(help="Measure Chamfer distances.")] = True,
+    full: Annotated[bool, typer.Option("--full", help="All metrics, all statistics.")] = False,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="The table for each category too.")
+    ] = False,
+) -> None:
+    """Measure methods on the test items of a protocol: one row each, with 95 % intervals.
+
+    [bold]Examples[/bold]
+
+      spoonful evaluate identity true-matches --protocol rpm-crop
+
+      spoonful evaluate runs/mine dcp-v2:dcp_v2.t7 --protocol dcp-unseen --data shapes --out results
+
+      torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine --protocol rpm-crop
+    """
+    card = protocols.get(protocol)
+    with _processes() as rank:
+        console = Console(quiet=rank != 0)
+        chosen = [open_method(text) for text in method]
+        where = pick_device(device, rank)
+        items = open_data(data, "test")
+        results = []
+        for one in chosen:
+            with _bar(console, one.name) as advance:
+                results.append(
+                    evaluate(
+                        one,
+                        card,
+                        items,
+                        batch_size=batch_size,
+                        device=where,
+                        limit=limit,
+                        chamfer=chamfer,
+                        progress=advance,
+                    )
+                )
+        show(console, results, full=full, by_category=by_category)
+        if out is not None and rank == 0:
+            for result in results:
+                file = out / f"{file_name(result.method)}-{result.protocol}.json"
+                console.print(f"wrote {result.save(file)}", highlight=False)
+            write_csv(results, out / f"{card.name}.csv")
+            console.print(f"wrote {out / f'{card.name}.csv'}", highlight=False)
+
+
+def show(
+    console: Console, results: Sequence[Result], *, full: bool = False, by_category: bool = False
+) -> None:
+    """Print results of one protocol."""
+    first = results[0]
+    columns = [
+        column
+        for column in paper.columns(protocols.get(first.protocol).metrics)
+        if any(column.metric in result.errors for result in results)
+    ]
+    if all(column.metric != "rotation_degrees" for column in columns):
+        columns.append(paper.Column("iso. R", "rotation_degrees", "mean", "deg"))
+    times = ["ms a pair", "pairs/s"]
+    settings = any(result.settings for result in results)
+    table = _table("method", *(["settings"] if settings else []), *map(heading, columns), *times)
+    for result in results:
+        cells = [
+            with_interval(result.statistics[column.metric], column.statistic)
+            if column.metric in result.errors
+            else "-"
+            for column in columns
+        ]
+        name = result.method
+        if result.failures:
+            name += f"\n[red]{result.failures} failed[/red]"
+        timing = result.timing
+        clock = ["-", "-"]
+        if timing is not None:
+            clock = [number(1000 * timing.single), number(timing.pairs_per_second)]
+        table.add_row(name, *([result.settings] if settings else []), *cells, *clock)
+    title = f"{first.protocol} ({first.protocol_hash}) on {first.data.name}"
+    of = "" if len(first) == first.data.items else f" of {first.data.items}"
+    console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
+    console.print(table)
+    if first.timing is not None:
+        console.print(
+            f"[dim]Intervals: 95 %, bootstrap over items. ms a pair: one pair alone; pairs/s: in "
+            f"batches of {first.timing.batch_size}.[/dim]"
+        )
+    if full:
+        for result in results:
+            console.print(f"\n[bold]{result.method}[/bold], all metrics")
+            console.print(_all_metrics(result))
+    if by_category:
+        for result in results:
+            console.print(f"\n[bold]{result.method}[/bold], by category")
+            console.print(_categories(result, columns))
+
+
+def _all_metrics(result: Result) -> Table:
+    table = _table("metric", "mean", "RMSE", "median", "95th percentile", "max")
+    for name, found in result.statistics.items():
+        cells = [with_interval(found, key) for key in ("mean", "rmse", "median", "p95")]
+        table.add_row(name, *cells, number(found.summary.max))
+    return table
+
+
+def _categories(result: Result, columns: Sequence[paper.Column]) -> Table:
+    table = _table("category", "items", *map(heading, columns))
+    for category, found in result.by_category.items():
+        some = [with_interval(found[column.metric], column.statistic) for column in columns]
+        table.add_row(category, str(found[columns[0].metric].summary.count), *some)
+    return table
+
+
+def _table(first: str, *rest: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(first, overflow="fold")
+    for name in rest:
+        table.add_column(name, justify="left" if name == "settings" else "right")
+    return table
+
+
+def heading(column: paper.Column) -> str:
+    """A column's label with its unit."""
+    return column.label + {"deg": " °", "%": " %", "": ""}[column.unit]
+
+
+def with_interval(found: Statistics, statistic: str) -> str:
+    """A statistic, and under it its interval."""
+    return f"{number(getattr(found.summary, statistic))}\n{span(found.intervals[statistic])}"
+
+
+def span(interval: Interval) -> str:
+    """An interval, dimmed."""
+    return rf"[dim]\[{number(interval.low)}, {number(interval.high)}][/dim]"
+
+
+def number(value: float) -> str:
+    """Four digits that count, without an exponent where it can be helped.
+
+    >>> number(12.345678), number(0.00085123), number(1e-9), number(31234.5)
+    ('12.35', '0.0008512', '1e-09', '31234')
+    """
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def file_name(text: str) -> str:
+    """A name for a file, of any text."""
+    return re.sub(r"[^\w.+-]+", "-", text).strip("-.") or "result"
+
+
+def pick_device(text: str, rank: int = 0) -> str:
+    """What "auto" means here; with several GPUs, one for each process."""
+    if text == "auto":
+        text = "cuda" if torch.cuda.is_available() else "cpu"
+    if text == "cuda" and torch.cuda.device_count() > 1:
+        return f"cuda:{int(os.environ.get('LOCAL_RANK', rank)) % torch.cuda.device_count()}"
+    return text
+
+
+@contextmanager
+def _processes() -> Iterator[int]:
+    """Join the other processes if torchrun started this one; yields this one's number."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
+        yield 0
+        return
+    # What is exchanged are numbers on the CPU, so gloo does on every machine.
+    dist.init_process_group("gloo")
+    try:
+        yield dist.get_rank()
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(name)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

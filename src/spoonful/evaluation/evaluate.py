@@ -1,0 +1,200 @@
+"""Run a method over the test items of a protocol, alone or as one of many processes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from spoonful.batch import Batch
+from spoonful.data.collate import collate
+from spoonful.data.corpus import Corpus
+from spoonful.data.protocols import Protocol
+from spoonful.evaluation.methods import Method, Run
+from spoonful.evaluation.provenance import fingerprint, machine, versions
+from spoonful.evaluation.result import Data, Result, Timing
+from spoonful.metrics import PoseErrors
+from spoonful.registration import Registration
+
+# Pairs that are registered once more, one at a time, to know how long a single pair takes.
+_SINGLES = 5
+
+
+def evaluate(
+    method: Method,
+    protocol: Protocol,
+    data: Corpus | Sequence[Any],
+    *,
+    batch_size: int = 16,
+    device: torch.device | str = "cpu",
+    limit: int | None = None,
+    chamfer: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Register every test item of a protocol, and measure all errors.
+
+    In a process group of `torch.distributed` each process takes every so-many-th item and all of
+    them return the same result, of every item once.
+
+    Args:
+        method: what to measure.
+        protocol: its card says how the items are made.
+        data: the test corpus (the card selects the categories), or a list of scan pairs.
+        batch_size: pairs at a time.
+        device: where the method runs.
+        limit: only the first so many items; None for all of them.
+        chamfer: whether to measure Chamfer distances, the one costly error.
+        progress: called with the number of items done and of all items, of this process.
+
+    Returns:
+        The `Result`.
+
+    >>> from spoonful.data import protocols, synthetic
+    >>> from spoonful.evaluation import methods
+    >>> corpus = synthetic.load("test", per_category=1, points=1024)
+    >>> result = evaluate(methods.get("truth"), protocols.get("dcp-clean"), corpus, limit=4)
+    >>> len(result), result["rotation_degrees"].summary.max
+    (4, 0.0)
+    """
+    from spoonful.data.items import test_items  # needs numpy, which reading results does not
+
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
+    device = torch.device(device)
+    items = test_items(protocol, data)
+    count = len(items) if limit is None else min(limit, len(items))
+    rank, processes = _place()
+    share = range(rank, count, processes)
+
+    errors = PoseErrors(chamfer=chamfer)
+    clock = _Clock(device)
+    singles: list[float] = []
+    with torch.no_grad(), _ready(method.run, device):
+        for first in range(0, len(share), batch_size):
+            numbers = share[first : first + batch_size]
+            batch = collate([items[number] for number in numbers]).to(device)
+            if first == 0:
+                _run(method, batch, clock)  # the first call compiles, allocates, opens libraries
+                clock.reset()
+            errors.update(_run(method, batch, clock), batch)
+            if progress is not None:
+                progress(first + len(numbers), len(share))
+        seconds = clock.reset()
+        for number in share[:_SINGLES]:
+            _run(method, items[number].to(device), clock)
+            singles.append(clock.reset())
+
+    errors, times = errors.reduce(), _gathered((seconds, singles))
+    labels = None
+    categories: tuple[str, ...] = ()
+    if isinstance(data, Corpus):
+        labels = protocol.select(data, "test").labels.cpu()[errors.index]
+        categories = data.categories
+    all_singles = [single for _, some in times for single in some]
+    return Result(
+        method=method.name,
+        settings=method.settings,
+        protocol=protocol.name,
+        protocol_hash=protocol.hash,
+        data=Data(_name(data), fingerprint(data), len(items)),
+        index=errors.index,
+        errors={name: errors.values(name) for name in errors.names},
+        labels=labels,
+        categories=categories,
+        failures=errors.compute().nonfinite,
+        weights=method.weights,
+        seed=method.seed,
+        training=method.training,
+        timing=Timing(
+            batch_size=batch_size,
+            processes=processes,
+            pairs=len(errors),
+            seconds=sum(taken for taken, _ in times),
+            single=median(all_singles) if all_singles else math.nan,
+        ),
+        versions=versions(),
+        machine=machine(device),
+    )
+
+
+class _Clock:
+    """Adds up the time between `start` and `stop`, waiting for the device at both."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._total = self._started = 0.0
+
+    def start(self) -> None:
+        self._wait()
+        self._started = time.perf_counter()
+
+    def stop(self) -> None:
+        self._wait()
+        self._total += time.perf_counter() - self._started
+
+    def reset(self) -> float:
+        """The time so far; then start from zero."""
+        total, self._total = self._total, 0.0
+        return total
+
+    def _wait(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+
+def _run(method: Method, batch: Batch, clock: _Clock) -> Registration:
+    clock.start()
+    output = method.run(batch)
+    clock.stop()
+    if not isinstance(output, Registration):
+        raise TypeError(
+            f"method {method.name} must return a Registration, got a {type(output).__name__}"
+        )
+    return output
+
+
+@contextmanager
+def _ready(run: Run, device: torch.device) -> Iterator[None]:
+    """A model on the device and in eval mode; afterwards every part is in the mode it was in."""
+    training = []
+    if isinstance(run, nn.Module):
+        run.to(device)
+        training = [part for part in run.modules() if part.training]
+        run.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _place() -> tuple[int, int]:
+    """This process' number, and how many there are."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1
+
+
+def _gathered(value: Any) -> list[Any]:
+    """The values of all processes."""
+    _, processes = _place()
+    if processes == 1:
+        return [value]
+    values = [None] * processes
+    dist.all_gather_object(values, value)
+    return values
+
+
+def _name(data: Corpus | Sequence[Any]) -> str:
+    if isinstance(data, Corpus):
+        return data.name
+    return str(getattr(data, "name", "scans"))

@@ -1,0 +1,409 @@
+"""A table of the paper beside our own numbers: train or load what is missing, measure, subtract."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, Protocol
+
+from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
+from spoonful.evaluation import methods
+from spoonful.evaluation.bootstrap import Interval
+from spoonful.evaluation.evaluate import evaluate
+from spoonful.evaluation.methods import Method
+from spoonful.evaluation.provenance import fingerprint
+from spoonful.evaluation.result import Result, strict_json
+from spoonful.evaluation.sources import SYNTHETIC, open_data
+from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
+from spoonful.models import RegistrationModel
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run that a table needs.
+
+    Attributes:
+        recipe: the model and its preset.
+        seed: of the run.
+        data: the data's name, as `open_data` takes it; training takes its "train" split.
+        folder: where checkpoints are, or will be. A run that began there goes on from there.
+        budget: seconds to train for; None for the preset's full schedule.
+        train: whether to train; otherwise a run that is not finished is left alone.
+        device: to train on.
+    """
+
+    recipe: Recipe
+    seed: int
+    data: str
+    folder: Path
+    budget: float | None
+    train: bool
+    device: str
+
+
+class Trained(NamedTuple):
+    """A trained model, and how it was trained: `facts` has "epochs" and "of_epochs" at least."""
+
+    model: RegistrationModel
+    facts: Mapping[str, Any]
+
+
+class Trainer(Protocol):
+    """Whatever trains: `train_job` is the real one."""
+
+    def __call__(self, job: Job) -> Trained | None:
+        """Load the job from its folder if it is finished; else train it, or None if not asked."""
+
+
+class Cell(NamedTuple):
+    """One number of the paper, and ours.
+
+    Attributes:
+        paper: as printed.
+        paper_spread: its standard deviation over training runs, where the paper has it.
+        ours: the same statistic of ours; None where there is none.
+        interval: 95 %, over test items, where ours is one run.
+        spread: standard deviation over training runs, where there are several.
+    """
+
+    paper: float
+    paper_spread: float | None = None
+    ours: float | None = None
+    interval: Interval | None = None
+    spread: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """`ours - paper`."""
+        return None if self.ours is None else self.ours - self.paper
+
+
+@dataclass(frozen=True)
+class ReproducedRow:
+    """A row of the table.
+
+    Attributes:
+        label: as in the paper.
+        cells: in the order of the table's columns.
+        ours_from: what ours was trained and measured on, in words; why there is none otherwise.
+        results: the results behind it, one for each training run.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+    ours_from: str
+    results: tuple[Result, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table of the paper beside ours.
+
+    Attributes:
+        table: the paper's.
+        rows: ours beside it.
+        data: the name of the data ours is measured on.
+        remarks: what a reader must know: other data, less training, fewer runs.
+    """
+
+    table: PaperTable
+    rows: tuple[ReproducedRow, ...]
+    data: str
+    remarks: tuple[str, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "table": self.table.name,
+            "paper_data": self.table.data,
+            "our_data": self.data,
+            "remarks": list(self.remarks),
+            "notes": list(self.table.notes),
+            "rows": [
+                {
+                    "label": row.label,
+                    "ours_from": row.ours_from,
+                    "weights_sha256": [result.weights for result in row.results],
+                    "protocol_hash": sorted({result.protocol_hash for result in row.results}),
+                    "data_fingerprint": sorted({r.data.fingerprint for r in row.results}),
+                    "seeds": [result.seed for result in row.results],
+                    "numbers": {
+                        column.label: {**cell._asdict(), "difference": cell.difference}
+                        for column, cell in zip(self.table.columns, row.cells, strict=True)
+                    },
+                }
+                for row in self.rows
+            ],
+        }
+
+
+def reproduce(
+    table: str | PaperTable,
+    *,
+    data: str | None = None,
+    runs: str | Path = "runs",
+    budget: float | None = None,
+    seeds: int | None = None,
+    rows: Sequence[str] | None = None,
+    train: bool = True,
+    device: str = "cpu",
+    batch_size: int = 16,
+    limit: int | None = None,
+    test: Corpus | Sequence[Any] | None = None,
+    trainer: Trainer | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Reproduction:
+    """Make the numbers of one of the paper's tables.
+
+    Models that `runs` lacks are trained, and stay there for the next time. Results stay there
+    too, and are made again when the protocol or the data changes.
+
+    Args:
+        table: its name, see `spoonful.evaluation.tables.names`.
+        data: the data's name, see `open_data`; None for the embedded corpus.
+        runs: the folder of training runs.
+        budget: seconds of training for the whole table, in equal shares; None to train in full.
+            A run that was trained in full before is preferred to a short one.
+        seeds: training runs for each row; None for as many as the paper has.
+        rows: the labels of the rows to make; None for all of them. The others are still shown.
+        train: whether to train what is missing; otherwise its rows stay empty.
+        device: where to train and to measure.
+        batch_size: of the measurement.
+        limit: measure on the first so many test items only.
+        test: the test data, if it is in memory already.
+        trainer: what trains; None for `spoonful.training`.
+        progress: told in words what is being done.
+
+    Returns:
+        The `Reproduction`.
+    """
+    paper = get(table) if isinstance(table, str) else table
+    for label in rows or ():
+        paper.row(label)
+    if budget is not None and budget <= 0:
+        raise ValueError(f"budget must be positive, got {budget} seconds")
+    count = paper.runs if seeds is None else seeds
+    if count < 1:
+        raise ValueError(f"seeds must be at least 1, got {count}")
+    name = SYNTHETIC if data is None else data
+    say = progress or (lambda _: None)
+    protocol = protocols.get(paper.protocol)
+    if protocol.sampling == "given" and name == SYNTHETIC:
+        raise ValueError(
+            f"table {paper.name} is measured on scans ({paper.data}), of which none are embedded: "
+            "give data, a folder with them"
+        )
+    if test is None:
+        say(f"opening {name}")
+        test = open_data(name, "test")
+    protocol.check(test)
+    wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
+    jobs = sum(count for row in wanted if row.recipe is not None)
+    maker = _Maker(
+        protocol=protocol,
+        test=test,
+        fingerprint=fingerprint(test),
+        data=name,
+        runs=Path(runs),
+        share=None if budget is None or not jobs else budget / jobs,
+        train=train,
+        trainer=trainer or train_job,
+        device=device,
+        batch_size=batch_size,
+        limit=limit,
+        say=say,
+    )
+    made = []
+    for row in paper.rows:
+        results: tuple[Result, ...] = ()
+        reason = "not asked for"
+        if row in wanted and row.recipe is not None:
+            tried = [maker.trained(row.label, row.recipe, seed) for seed in range(count)]
+            results = tuple(result for result in tried if result is not None)
+            reason = "not trained yet"
+        elif row in wanted and row.method is not None:
+            if row.method in methods.names():
+                results = (maker.baseline(row.method),)
+            reason = f"no method {row.method!r} here yet"
+        cells = tuple(
+            _cell(column, row, position, results) for position, column in enumerate(paper.columns)
+        )
+        made.append(ReproducedRow(row.label, cells, _ours_from(results) or reason, results))
+    remarks = _remarks(paper, name, budget, count, limit, made)
+    return Reproduction(paper, tuple(made), name, remarks)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes results for a table, or finds them where an earlier call left them."""
+
+    protocol: protocols.Protocol
+    test: Corpus | Sequence[Any]
+    fingerprint: str
+    data: str
+    runs: Path
+    share: float | None
+    train: bool
+    trainer: Trainer
+    device: str
+    batch_size: int
+    limit: int | None
+    say: Callable[[str], None]
+
+    def baseline(self, name: str) -> Result:
+        """The result of a method that is not trained."""
+        folder = self.runs / "methods" / name
+        return self._kept(folder) or self._measured(methods.get(name), folder)
+
+    def trained(self, label: str, recipe: Recipe, seed: int) -> Result | None:
+        """The result of a training run; None if it must not be trained and has not been."""
+        base = self.runs / recipe.slug / f"{_safe(self.data)}-{self.fingerprint[:6]}"
+        folder = full = base / f"seed-{seed}"
+        if self.share is not None:
+            folder = base / f"seed-{seed}-for-{self.share:.0f}s"
+        if kept := self._kept(full) or self._kept(folder):
+            return kept
+        job = Job(recipe, seed, self.data, folder, self.share, self.train, self.device)
+        self.say(f"{label}, seed {seed}: training in {folder}")
+        found = self.trainer(job)
+        if found is None:
+            return None
+        model, facts = found
+        facts = {**facts, "recipe": recipe.slug, "data": self.data, "budget_s": self.share}
+        method = methods.of_model(label, model.eval(), seed=seed, training=facts)
+        return self._measured(method, folder)
+
+    def _file(self, folder: Path) -> Path:
+        part = "" if self.limit is None else f"-first-{self.limit}"
+        name = f"{self.protocol.name}-{self.protocol.hash}-{self.fingerprint}{part}.json"
+        return folder / "results" / name
+
+    def _kept(self, folder: Path) -> Result | None:
+        file = self._file(folder)
+        return Result.load(file) if file.is_file() else None
+
+    def _measured(self, method: Method, folder: Path) -> Result:
+        self.say(f"measuring {method.name} on {self.protocol.name}")
+        result = evaluate(
+            method,
+            self.protocol,
+            self.test,
+            batch_size=self.batch_size,
+            device=self.device,
+            limit=self.limit,
+        )
+        result.save(self._file(folder))
+        return result
+
+
+def train_job(job: Job) -> Trained | None:
+    """Train with `spoonful.training`. This is the only place that calls it."""
+    training = importlib.import_module("spoonful.training")
+    run: Trained | None = training.train_recipe(job)
+    return run
+
+
+def seconds_of(text: str) -> float:
+    """A duration in words: "90s", "10m", "2h", "1h30m"; a bare number is in seconds.
+
+    >>> seconds_of("10m"), seconds_of("1h30m"), seconds_of("45")
+    (600.0, 5400.0, 45.0)
+    """
+    found = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?", text.strip())
+    if not text.strip() or found is None:
+        raise ValueError(f'a duration is written like "90s", "10m" or "1h30m", got {text!r}')
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _named(row: Row, labels: Sequence[str]) -> bool:
+    return row.label.lower() in {label.lower() for label in labels}
+
+
+def _cell(column: Column, row: Row, position: int, results: Sequence[Result]) -> Cell:
+    spread = None if row.spreads is None else row.spreads[position]
+    cell = Cell(row.values[position], spread)
+    have = [result for result in results if column.metric in result.errors]
+    if not have:
+        return cell
+    values = [
+        column.scale * getattr(result[column.metric].summary, column.statistic) for result in have
+    ]
+    if len(have) > 1:
+        finite = all(map(math.isfinite, values))
+        return cell._replace(ours=fmean(values), spread=stdev(values) if finite else math.nan)
+    low, high = have[0][column.metric].intervals[column.statistic]
+    return cell._replace(ours=values[0], interval=Interval(column.scale * low, column.scale * high))
+
+
+def _ours_from(results: Sequence[Result]) -> str:
+    """What our numbers came from, in a few words."""
+    if not results:
+        return ""
+    training = results[0].training
+    words = [results[0].data.name]
+    if "epochs" in training and "of_epochs" in training:
+        done = [float(result.training["epochs"]) for result in results]
+        low, high = min(done), max(done)
+        span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        words.append(f"{span} of {training['of_epochs']:g} epochs")
+    if len(results) > 1:
+        words.append(f"{len(results)} runs")
+    failures = sum(result.failures for result in results)
+    if failures:
+        words.append(f"{failures} failures")
+    return ", ".join(words)
+
+
+def _remarks(
+    paper: PaperTable,
+    name: str,
+    budget: float | None,
+    count: int,
+    limit: int | None,
+    rows: Sequence[ReproducedRow],
+) -> tuple[str, ...]:
+    remarks = []
+    items = next((row.results[0].data.items for row in rows if row.results), None)
+    size = "" if items is None else f", {items} test items"
+    if name == SYNTHETIC:
+        remarks.append(
+            f"Ours is trained and tested on the embedded synthetic shapes{size}, not on "
+            f"{paper.data}: compare rows with each other, not with the paper."
+        )
+    elif Path(name).name.lower() != "modelnet40":
+        remarks.append(
+            f"Ours is trained and tested on {name}{size}; the paper's is on {paper.data}: compare "
+            "rows with each other first."
+        )
+    if limit is not None:
+        remarks.append(f"Measured on the first {limit} items only.")
+    cut = any(result.training.get("budget_s") for row in rows for result in row.results)
+    if budget is not None and cut:
+        remarks.append(
+            f"Training was cut to {_duration(budget)} for the whole table: these models are far "
+            "from trained in full."
+        )
+    if count != paper.runs and any(row.results for row in rows):
+        remarks.append(f"{count} training runs a row; the paper has {paper.runs}.")
+    return tuple(remarks)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+
+
+def _safe(name: str) -> str:
+    """A dataset's name as the name of a folder."""
+    return re.sub(r"[^\w.-]+", "-", Path(name).name or name)
+
+
+def to_json(reproduction: Reproduction) -> str:
+    """The table as strict JSON."""
+    return strict_json(reproduction.as_dict(), indent=1)
