@@ -19,11 +19,22 @@ class Clouds(NamedTuple):
         points: (2B, N, 3), float32 or float64.
         mask: (2B, N) bool, False for padding; None when nothing is padded.
         normals: (2B, N, 3) or None.
+        sizes: how many points sources and targets had before they were padded to N.
     """
 
     points: Tensor
     mask: Tensor | None
     normals: Tensor | None
+    sizes: tuple[int, int]
+
+    def split(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Values of all points, (2B, N, ...), as the sources' and the targets', less padding."""
+        of_source, of_target = values.chunk(2)
+        return of_source[:, : self.sizes[0]], of_target[:, : self.sizes[1]]
+
+    def masks(self) -> tuple[Tensor | None, Tensor | None]:
+        """The masks of sources and targets."""
+        return (None, None) if self.mask is None else self.split(self.mask)
 
 
 def stack(batch: Batch, *, normals: bool = False) -> Clouds:
@@ -68,7 +79,7 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
         points = points.masked_fill(~mask.unsqueeze(-1), 0)
         if both_normals is not None:
             both_normals = both_normals.masked_fill(~mask.unsqueeze(-1), 0)
-    return Clouds(points, mask, both_normals)
+    return Clouds(points, mask, both_normals, (source.shape[1], target.shape[1]))
 
 
 def _padded_points(points: Tensor, size: int) -> Tensor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from spoonful.batch import Batch
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.exact import rotate
 from spoonful.models.polish import polish as polish_pose
 from spoonful.models.precision import at_least_float32
@@ -36,6 +36,20 @@ class RegistrationModel(nn.Module, ABC):
     @abstractmethod
     def loss(self, output: Registration, batch: Batch) -> Tensor:
         """The training loss of `output`, a scalar; `batch.pose` must be known."""
+
+    def compile_parts(self, **options: Any) -> None:
+        """Compile the network's parts one by one with `torch.compile`, in place.
+
+        This gives the speed of compiling the whole model for a fraction of the compile time:
+        a part used in every iteration is compiled once, and the geometry between the parts is
+        left as it is. Parameter names do not change.
+
+        Args:
+            options: for `torch.compile`, e.g. `mode="max-autotune-no-cudagraphs"`.
+        """
+        for part in self.children():
+            if not isinstance(part, SpoonfulLayer):
+                part.compile(**options)
 
     @torch.no_grad()
     def register(

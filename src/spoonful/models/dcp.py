@@ -15,7 +15,7 @@ from spoonful.models.alignment import align, first
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.dgcnn import DGCNN
-from spoonful.models.heads import MLPHead, SVDHead, soft_matches
+from spoonful.models.heads import MLPHead, SVDHead
 from spoonful.models.pointnet import PointNet
 from spoonful.models.transformer import Transformer
 from spoonful.registration import Registration
@@ -71,7 +71,7 @@ class DCP(RegistrationModel):
         _one_of("loss_on", loss_on, ("all", "last"))
         if head == "mlp" and refine is not None:
             raise ValueError("refine needs matches, and the 'mlp' head has none; use head='svd'")
-        if emb_dims % n_heads:
+        if pointer == "transformer" and emb_dims % n_heads:
             raise ValueError(f"emb_dims ({emb_dims}) must be a multiple of n_heads ({n_heads})")
         self.cycle = cycle
         self.loss_on = loss_on
@@ -106,28 +106,25 @@ class DCP(RegistrationModel):
         embeddings = self.emb_nn(both.points, mask=both.mask, clouds=2)
         embeddings = embeddings + self.pointer(embeddings, mask=both.mask)
 
-        pairs = len(batch)
-        sizes = batch.source.shape[1], batch.target.shape[1]
-        source, target = both.points[:pairs, : sizes[0]], both.points[pairs:, : sizes[1]]
-        of_source = embeddings[:pairs, : sizes[0]]
-        of_target = embeddings[pairs:, : sizes[1]]
-        masks: tuple[Tensor | None, Tensor | None] = (None, None)
-        if both.mask is not None:
-            masks = both.mask[:pairs, : sizes[0]], both.mask[pairs:, : sizes[1]]
+        source, target = both.split(both.points)
+        of_source, of_target = both.split(embeddings)
+        source_mask, target_mask = both.masks()
 
         if isinstance(self.head, MLPHead):
-            poses = _with_p(self.head(of_source, of_target, mask=masks[0], other_mask=masks[1]))
+            poses = _with_p(
+                self.head(of_source, of_target, mask=source_mask, other_mask=target_mask)
+            )
             matches = None
         else:
-            matches = soft_matches(of_source, of_target, target, mask=masks[1])
-            poses = align(self.refine, source, matches, mask=masks[0])
+            matches = self.head(of_source, of_target, target, mask=target_mask)
+            poses = align(self.refine, source, matches, mask=source_mask)
         extras = {}
         if self.cycle != "off":
             if isinstance(self.head, MLPHead):
-                back = self.head(of_target, of_source, mask=masks[1], other_mask=masks[0])
+                back = self.head(of_target, of_source, mask=target_mask, other_mask=source_mask)
             else:
-                back_matches = soft_matches(of_target, of_source, source, mask=masks[0])
-                back = first(align(None, target, back_matches, mask=masks[1]))
+                back_matches = self.head(of_target, of_source, source, mask=source_mask)
+                back = first(align(None, target, back_matches, mask=target_mask))
             extras = {"cycle_rotation": back.rotation, "cycle_translation": back.translation}
         return Registration(first(poses), poses, matches, None, extras)
 
@@ -167,7 +164,8 @@ def cycle_loss(there: Pose, back: Pose, *, published: bool = False) -> Tensor:
     (tensor(0.), tensor(2.6667))
     """
     round_trip = back.compose(there)
-    turn = round_trip.rotation - torch.eye(3).to(round_trip.rotation)
+    back_again = round_trip.rotation
+    turn = back_again - torch.eye(3, dtype=back_again.dtype, device=back_again.device)
     shift = round_trip.translation
     if published:
         shift = rotate(back.rotation.mT, there.translation.unsqueeze(1)).squeeze(1)

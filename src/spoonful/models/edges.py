@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from spoonful.geometry.exact import matmul3
 from spoonful.models.neighborhoods import gather
@@ -83,7 +84,7 @@ class _EdgeLinear(torch.autograd.Function):
         y = gather(matmul3(points, to_neighbor.mT), index) + center.unsqueeze(-2)
         if features is not None:
             assert to_features is not None
-            if features.is_cuda:
+            if features.is_cuda or torch.compiler.is_compiling():
                 # Elementwise, so that TF32 stays out and a compiler fuses it into the sum.
                 for channel in range(features.shape[-1]):
                     y = y + features[..., channel, None] * to_features[:, channel]
@@ -103,13 +104,19 @@ class _EdgeLinear(torch.autograd.Function):
         points, index, to_neighbor, to_center, features, to_features = ctx.saved_tensors
         need = ctx.needs_input_grad
         channels = grad.shape[-1]
-        of_center = grad.sum(-2, dtype=points.dtype)
-
-        per_edge = gather(points, index)
-        if features is not None:
-            per_edge = torch.cat([per_edge, features], dim=-1)
         flat = grad.reshape(-1, channels)
-        of_edge = (flat.mT @ per_edge.reshape(flat.shape[0], -1).to(grad.dtype)).to(points.dtype)
+
+        # All weights' gradients in one product, so that the large gradient is read once. The
+        # column of ones is the bias's; zeros fill up to a width that tensor cores like.
+        neighbors = gather(points, index)
+        columns = [neighbors, points.unsqueeze(-2).expand_as(neighbors)]
+        if features is not None:
+            columns.append(features)
+        columns.append(torch.ones_like(neighbors[..., :1]))
+        edges = torch.cat(columns, dim=-1)
+        width = edges.shape[-1]
+        edges = F.pad(edges, (0, -width % 8)).reshape(flat.shape[0], -1).to(grad.dtype)
+        of_weights = (flat.mT @ edges).to(points.dtype)
 
         of_points = of_features = None
         if need[0]:
@@ -118,17 +125,17 @@ class _EdgeLinear(torch.autograd.Function):
             of_neighbor = torch.zeros(
                 batch * count, channels, dtype=points.dtype, device=points.device
             ).index_add(0, (index + base).flatten(), flat.to(points.dtype))
-            of_neighbor = of_neighbor.reshape(batch, count, channels)
-            of_points = of_neighbor @ to_neighbor + of_center @ to_center
+            of_center = grad.sum(-2, dtype=points.dtype)
+            of_points = of_neighbor.reshape_as(of_center) @ to_neighbor + of_center @ to_center
         if features is not None and need[5]:
             of_features = grad.to(points.dtype) @ to_features
         return (
             of_points,
             None,
-            of_edge[:, :3],
-            of_center.flatten(0, 1).mT @ points.flatten(0, 1),
-            of_center.sum((0, 1)) if ctx.has_bias else None,
+            of_weights[:, :3],
+            of_weights[:, 3:6],
+            of_weights[:, width - 1] if ctx.has_bias else None,
             of_features,
-            None if features is None else of_edge[:, 3:],
+            None if features is None else of_weights[:, 6 : width - 1],
             None,
         )

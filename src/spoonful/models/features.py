@@ -31,35 +31,52 @@ class Neighborhood(NamedTuple):
     ppf: Tensor | None
 
 
+class Surroundings(nn.Module):
+    """Finds neighbourhoods; without parameters.
+
+    Args:
+        radius: how far neighbours are.
+        neighbors: how many at most.
+        ppf: whether to compute point-pair features, which needs normals.
+    """
+
+    def __init__(self, radius: float = 0.3, neighbors: int = 64, ppf: bool = True) -> None:
+        super().__init__()
+        self.radius = radius
+        self.neighbors = neighbors
+        self.ppf = ppf
+
+    def forward(
+        self, points: Tensor, normals: Tensor | None, *, mask: Tensor | None = None
+    ) -> Neighborhood:
+        """The neighbourhoods of clouds (B, N, 3)."""
+        neighbors = ball(points, self.radius, self.neighbors, mask=mask)
+        if not self.ppf:
+            return Neighborhood(neighbors, None)
+        assert normals is not None
+        with full_precision(points):
+            return Neighborhood(neighbors, point_pair_features(points, normals, neighbors))
+
+
 class FeatureNet(nn.Module):
     """A small PointNet on the neighbourhood of every point, with group norms.
 
     Each neighbour brings its centre's position (xyz), its own relative to it (dxyz) and the
     pair's four invariants (ppf). A rigid motion changes neither the neighbours nor the
-    invariants, so both are found once (`neighborhood`) and serve every outer iteration, where the
+    invariants, so both are found once (`Surroundings`) and serve every outer iteration, where the
     published network recomputes them.
 
     Args:
         features: which of "xyz", "dxyz" and "ppf" to read; their order does not matter.
         dim: size of the features.
-        radius: how far neighbours are.
-        neighbors: how many at most.
     """
 
-    def __init__(
-        self,
-        features: Sequence[str] = ("xyz", "dxyz", "ppf"),
-        dim: int = 96,
-        radius: float = 0.3,
-        neighbors: int = 64,
-    ) -> None:
+    def __init__(self, features: Sequence[str] = ("xyz", "dxyz", "ppf"), dim: int = 96) -> None:
         super().__init__()
         unknown = set(features) - set(CHANNELS)
         if unknown or not features:
             raise ValueError(f"features must be some of {list(CHANNELS)}, got {list(features)}")
         self.features = tuple(name for name in CHANNELS if name in features)
-        self.radius = radius
-        self.neighbors = neighbors
         wide = 2 * dim
         raw = sum(CHANNELS[name] for name in self.features)
         self.prepool = nn.Sequential(
@@ -72,22 +89,6 @@ class FeatureNet(nn.Module):
             *_layer(nn.Conv1d(wide, dim, 1)),
             nn.Conv1d(dim, dim, 1),
         )
-
-    @property
-    def needs_normals(self) -> bool:
-        """Whether point-pair features are read."""
-        return "ppf" in self.features
-
-    def neighborhood(
-        self, points: Tensor, normals: Tensor | None, *, mask: Tensor | None = None
-    ) -> Neighborhood:
-        """The neighbours of each point and, where they are read, the point-pair features."""
-        index = ball(points, self.radius, self.neighbors, mask=mask)
-        if not self.needs_normals:
-            return Neighborhood(index, None)
-        assert normals is not None
-        with full_precision(points):
-            return Neighborhood(index, point_pair_features(points, normals, index))
 
     def forward(
         self, points: Tensor, neighborhood: Neighborhood, *, mask: Tensor | None = None

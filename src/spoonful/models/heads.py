@@ -13,41 +13,41 @@ from spoonful.models.norms import masked_max
 from spoonful.models.precision import at_least_float32, full_precision, mix
 
 
-def soft_matches(
-    embeddings: Tensor, other: Tensor, points: Tensor, *, mask: Tensor | None = None
-) -> Tensor:
+class SVDHead(nn.Module):
     """The point that each embedding points to: softmax of inner products, times the points.
 
-    In float32, with embeddings of any dtype: logits rounded to bfloat16 would blur the matches.
-    (A product of bfloat16 numbers is exact in TF32, so that switch costs nothing here.)
-
-    Args:
-        embeddings: (B, N, C).
-        other: (B, M, C).
-        points: (B, M, 3), what `other` embeds.
-        mask: (B, M) bool, False for points that must not be matched.
-
-    Returns:
-        (B, N, 3), each in the convex hull of the points.
-    """
-    with full_precision(points):
-        scaled = at_least_float32(embeddings) / math.sqrt(embeddings.shape[-1])
-        scores = scaled @ at_least_float32(other).mT
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(-2), -torch.inf)
-        return mix(torch.softmax(scores, dim=-1), points)
-
-
-class SVDHead(nn.Module):
-    """Holds `reflect`, the one tensor that published checkpoints have for this head.
-
-    It is the constant diag(1, 1, -1) there, and unused here: `kabsch` mends reflections itself.
+    Kabsch does the rest, outside. The head's one tensor, `reflect`, is the constant
+    diag(1, 1, -1) that published checkpoints hold; nothing reads it, as `kabsch` mends
+    reflections itself.
     """
 
     def __init__(self) -> None:
         super().__init__()
         reflect = torch.diag(torch.tensor([1.0, 1.0, -1.0]))
         self.reflect = nn.Parameter(reflect, requires_grad=False)
+
+    def forward(
+        self, embeddings: Tensor, other: Tensor, points: Tensor, *, mask: Tensor | None = None
+    ) -> Tensor:
+        """The matches, in float32: logits rounded to bfloat16 would blur them.
+
+        (A product of bfloat16 numbers is exact in TF32, so that switch costs nothing here.)
+
+        Args:
+            embeddings: (B, N, C), of any dtype.
+            other: (B, M, C).
+            points: (B, M, 3), what `other` embeds.
+            mask: (B, M) bool, False for points that must not be matched.
+
+        Returns:
+            (B, N, 3), each in the convex hull of the points.
+        """
+        with full_precision(points):
+            scaled = at_least_float32(embeddings) / math.sqrt(embeddings.shape[-1])
+            scores = scaled @ at_least_float32(other).mT
+            if mask is not None:
+                scores = scores.masked_fill(~mask.unsqueeze(-2), -torch.inf)
+            return mix(torch.softmax(scores, dim=-1), points)
 
 
 class MLPHead(nn.Module):

@@ -14,15 +14,10 @@ from spoonful.losses import discounted, point_loss
 from spoonful.models.alignment import align, first, join
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
-from spoonful.models.features import FeatureNet, Neighborhood
-from spoonful.models.parameters import ParameterNet
-from spoonful.models.precision import at_least_float32, full_precision, mix
-from spoonful.models.sinkhorn import sinkhorn
+from spoonful.models.features import FeatureNet, Neighborhood, Surroundings
+from spoonful.models.matcher import Matcher, Matching
+from spoonful.models.parameters import Annealing, ParameterNet
 from spoonful.registration import Registration
-
-# Added to the sum of a row of the match matrix before dividing by it, as published: the match of
-# a point without matches is then the origin, with next to no weight, and not NaN.
-_EPS = 1e-5
 
 
 class RPMNet(RegistrationModel):
@@ -73,9 +68,9 @@ class RPMNet(RegistrationModel):
             raise ValueError(f"loss_on must be 'all' or 'last', got {loss_on!r}")
         self.loss_on = loss_on
         self.weights_net = ParameterNet()
-        self.feat_extractor = FeatureNet(features, feat_dim, radius, neighbors)
-        self.sinkhorn_iterations = sinkhorn_iterations
-        self.slack = slack
+        self.feat_extractor = FeatureNet(features, feat_dim)
+        self.surroundings = Surroundings(radius, neighbors, "ppf" in features)
+        self.matcher = Matcher(sinkhorn_iterations, slack)
         self.train_iterations = train_iterations
         self.test_iterations = test_iterations
         self.inlier_weight = inlier_weight
@@ -84,7 +79,7 @@ class RPMNet(RegistrationModel):
     @property
     def needs_normals(self) -> bool:
         """Whether batches must bring normals."""
-        return self.feat_extractor.needs_normals
+        return self.surroundings.ppf
 
     def forward(
         self, batch: Batch, *, iterations: int | None = None, keep_matches: bool = False
@@ -108,57 +103,49 @@ class RPMNet(RegistrationModel):
         if iterations < 1:
             raise ValueError(f"iterations must be at least 1, got {iterations}")
         both = stack(batch, normals=self.needs_normals)
-        pairs = len(batch)
-        sizes = batch.source.shape[1], batch.target.shape[1]
-        source, target = both.points[:pairs, : sizes[0]], both.points[pairs:, : sizes[1]]
-        source_mask = target_mask = None
-        if both.mask is not None:
-            source_mask = both.mask[:pairs, : sizes[0]]
-            target_mask = both.mask[pairs:, : sizes[1]]
+        source, target = both.split(both.points)
+        source_mask, target_mask = both.masks()
 
-        around = self.feat_extractor.neighborhood(both.points, both.normals, mask=both.mask)
+        around = self.surroundings(both.points, both.normals, mask=both.mask)
         # The target never moves: it is described once, together with the source's first pose.
-        described = self.feat_extractor(both.points, around, mask=both.mask)
-        of_source, of_target = described[:pairs, : sizes[0]], described[pairs:, : sizes[1]]
+        of_source, of_target = both.split(self.feat_extractor(both.points, around, mask=both.mask))
         around_source = Neighborhood(
-            around.neighbors[:pairs, : sizes[0]],
-            None if around.ppf is None else around.ppf[:pairs, : sizes[0]],
+            both.split(around.neighbors)[0],
+            None if around.ppf is None else both.split(around.ppf)[0],
         )
 
         moved = source
         poses: list[Pose] = []
-        seen: dict[str, list[Tensor]] = {
-            "alpha": [],
-            "beta": [],
-            "source_inliers": [],
-            "target_inliers": [],
-        }
-        if keep_matches:
-            seen["match_matrix"] = []
+        annealings: list[Annealing] = []
+        matchings: list[Matching] = []
         for iteration in range(iterations):
             if iteration > 0:
                 moved = first(poses[-1]).detach().apply(source)
                 of_source = self.feat_extractor(moved, around_source, mask=source_mask)
-            beta, alpha = self.weights_net(
-                moved, target, source_mask=source_mask, target_mask=target_mask
+            masks = {"source_mask": source_mask, "target_mask": target_mask}
+            annealings.append(self.weights_net(moved, target, **masks))
+            matchings.append(self.matcher(of_source, of_target, target, annealings[-1], **masks))
+            poses.append(
+                align(
+                    self.refine,
+                    source,
+                    matchings[-1].matches,
+                    weights=matchings[-1].source_inliers,
+                    mask=source_mask,
+                )
             )
-            with full_precision(source):
-                affinity = _affinity(of_source, of_target, beta, alpha)
-                if source_mask is not None and target_mask is not None:
-                    real = source_mask.unsqueeze(-1) & target_mask.unsqueeze(-2)
-                    affinity = affinity.masked_fill(~real, -torch.inf)
-                shares = sinkhorn(affinity, iterations=self.sinkhorn_iterations, slack=self.slack)
-                weights = shares.sum(-1)
-                matches = mix(shares, target, weights) / (weights.unsqueeze(-1) + _EPS)
-            poses.append(align(self.refine, source, matches, weights=weights, mask=source_mask))
-            seen["alpha"].append(alpha)
-            seen["beta"].append(beta)
-            seen["source_inliers"].append(weights)
-            seen["target_inliers"].append(shares.sum(-2))
-            if keep_matches:
-                seen["match_matrix"].append(shares)
-        extras = {name: torch.stack(values, dim=1) for name, values in seen.items()}
-        return Registration(first(poses[-1]), join(poses), matches, weights, extras)
+        extras = {
+            "alpha": torch.stack([one.alpha for one in annealings], dim=1),
+            "beta": torch.stack([one.beta for one in annealings], dim=1),
+            "source_inliers": torch.stack([one.source_inliers for one in matchings], dim=1),
+            "target_inliers": torch.stack([one.target_inliers for one in matchings], dim=1),
+        }
+        if keep_matches:
+            extras["match_matrix"] = torch.stack([one.shares for one in matchings], dim=1)
+        last = matchings[-1]
+        return Registration(
+            first(poses[-1]), join(poses), last.matches, last.source_inliers, extras
+        )
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
         """How far points end up from where they belong, and how many go unmatched, as published.
@@ -196,14 +183,3 @@ def _unmatched(inliers: Tensor, mask: Tensor | None) -> Tensor:
         return lack.mean((0, 2))
     mask = mask.unsqueeze(1)
     return ((lack * mask).sum(-1) / mask.sum(-1).clamp_min(1)).mean(0)
-
-
-def _affinity(of_source: Tensor, of_target: Tensor, beta: Tensor, alpha: Tensor) -> Tensor:
-    """`-beta (|f_i - g_j|^2 - alpha)` in float32, (B, N, M)."""
-    of_source, of_target = at_least_float32(of_source), at_least_float32(of_target)
-    distance = (
-        of_source.square().sum(-1, keepdim=True)
-        + of_target.square().sum(-1).unsqueeze(-2)
-        - 2 * (of_source @ of_target.mT)
-    )
-    return -beta[:, None, None] * (distance - alpha[:, None, None])

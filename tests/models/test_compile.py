@@ -1,0 +1,66 @@
+"""torch.compile takes each model as one graph; so does torch.export."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models.helpers import make_batch, small_dcp, small_rpmnet, with_layer
+from spoonful.models import Inference
+
+
+@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
+def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
+    # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
+    torch.compiler.reset()
+    model = with_layer(build, **({"train_iterations": 1} if build is small_rpmnet else {})).train()
+    batch = make_batch(2, 24, 24)
+
+    def loss(batch):
+        return model.loss(model(batch), batch)
+
+    state = {k: v.clone() for k, v in model.state_dict().items()}
+    eager = loss(batch)
+    eager.backward()
+    expected = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    model.load_state_dict(state)
+    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)(batch)
+    compiled.backward()
+    torch.testing.assert_close(compiled, eager)
+    largest = max(g.abs().max() for g in expected.values())
+    for name, p in model.named_parameters():
+        if p.grad is not None:
+            torch.testing.assert_close(
+                p.grad, expected[name], rtol=1e-3, atol=1e-5 * float(largest)
+            )
+
+
+@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
+def test_compiled_parts_keep_values_and_names(build):
+    torch.compiler.reset()
+    model = build().eval()
+    batch = make_batch(2, 24, 24)
+    with torch.no_grad():
+        expected = model(batch).pose
+        names = list(model.state_dict())
+        model.compile_parts(backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(model(batch).pose.rotation, expected.rotation)
+    assert list(model.state_dict()) == names
+
+
+@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
+def test_inference_exports_and_runs_from_the_exported_program(build, tmp_path):
+    options = {"test_iterations": 2} if build is small_rpmnet else {}
+    model = build(**options).eval()
+    batch = make_batch(1, 24, 20)
+    inputs = [batch.source, batch.target]
+    if model.needs_normals:
+        inputs += [batch.source_normals, batch.target_normals]
+    with torch.no_grad():
+        expected = model(batch).pose
+        program = torch.export.export(Inference(model), tuple(inputs))
+        torch.export.save(program, tmp_path / "model.pt2")
+        rotation, translation = torch.export.load(tmp_path / "model.pt2").module()(*inputs)
+    torch.testing.assert_close(rotation, expected.rotation)
+    torch.testing.assert_close(translation, expected.translation)
