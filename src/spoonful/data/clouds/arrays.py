@@ -29,7 +29,7 @@ class Arrays:
 
     Attributes:
         vertices: (V, 3), any real dtype.
-        faces: (F, 3) integers, or None for a cloud.
+        faces: (F, 3) int64 in memory of its own, or None for a cloud.
         normals: (V, 3), not necessarily of length one, or None.
         colors: (V, 3), bytes, 16-bit numbers or fractions, or None.
     """
@@ -85,9 +85,9 @@ def from_table(table: NDArray[Any]) -> Arrays:
 
 
 def to_bytes(colors: NDArray[Any]) -> NDArray[Any]:
-    """Colours as bytes: fractions of one and 16-bit numbers are rescaled."""
+    """A copy of colours as bytes; fractions of one and 16-bit numbers are rescaled."""
     if colors.dtype == np.uint8:
-        return colors
+        return colors.copy()
     top = float(np.nanmax(colors, initial=0.0))
     if colors.dtype.kind == "f":
         scale = 255.0 if top <= 1.0 else 1.0

@@ -121,8 +121,8 @@ def read_cloud(
     if generator is None:
         generator = torch.Generator().manual_seed(0)
     path = Path(path)
-    arrays = _load(path)
-    with _blaming(path):
+    arrays, hint = _load(path)
+    with _blaming(path, hint=hint):
         if arrays.faces is not None:
             mesh = _mesh(arrays, drop_nonfinite)
             return mesh.sample(points or DEFAULT_SAMPLES, generator)
@@ -145,8 +145,8 @@ def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> 
         OSError: as `read_cloud`.
     """
     path = Path(path)
-    arrays = _load(path)
-    with _blaming(path):
+    arrays, hint = _load(path)
+    with _blaming(path, hint=hint):
         if arrays.faces is None:
             raise ValueError("it has no triangles")
         return _mesh(arrays, drop_nonfinite)
@@ -200,7 +200,8 @@ def _function(kind: Format, name: str) -> Any:
     return getattr(importlib.import_module(f"spoonful.data.clouds.{kind.module}"), name)
 
 
-def _load(path: Path) -> Arrays:
+def _load(path: Path) -> tuple[Arrays, str]:
+    """The file's arrays, and what to add to a complaint about them."""
     # Before opening: a pipe or a device would block, or never end.
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -209,12 +210,15 @@ def _load(path: Path) -> Arrays:
     kind = _format(path)
     if not data:
         raise CloudFileError(f"{path}: the file is empty")
-    with _blaming(path, _hint(kind, data)), warnings.catch_warnings():
-        # NumPy's way to say that it stopped amid the numbers: half a cloud is no cloud.
+    hint = _hint(kind, data)
+    opening = f"not a readable {kind.name} file: "
+    with _blaming(path, opening, hint), warnings.catch_warnings():
+        # Overflow and the like: what comes out is judged below.
+        warnings.simplefilter("ignore")
+        # NumPy's way to say that it stopped amid the numbers. Half a cloud is no cloud.
         warnings.filterwarnings("error", message="string or file could not be read")
-        warnings.filterwarnings("ignore", message="loadtxt: input contained no data")
         arrays: Arrays = _function(kind, kind.read)(data, path.parent)
-    return arrays
+    return arrays, hint
 
 
 def _hint(kind: Format, data: bytes) -> str:
@@ -228,7 +232,7 @@ def _hint(kind: Format, data: bytes) -> str:
 
 
 @contextmanager
-def _blaming(path: Path, hint: str = "") -> Iterator[None]:
+def _blaming(path: Path, opening: str = "", hint: str = "") -> Iterator[None]:
     """Turn whatever a parser raises on a bad file into the one error that names the file."""
     try:
         yield
@@ -240,8 +244,7 @@ def _blaming(path: Path, hint: str = "") -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        name = FORMATS[path.suffix.lower()].name
-        raise CloudFileError(f"{path}: not a readable {name} file{hint}: {reason}") from error
+        raise CloudFileError(f"{path}: {opening}{reason}{hint}") from error
 
 
 def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
@@ -268,8 +271,7 @@ def _vertices(arrays: Arrays) -> torch.Tensor:
 def _tensor(array: Any) -> torch.Tensor:
     """float32 for floats of at most 32 bits, else float64; a copy of its own, in this order."""
     small = array.dtype.kind == "f" and array.dtype.itemsize <= 4
-    # Not torch.from_numpy: it takes neither foreign byte orders nor read-only memory.
-    return torch.tensor(array.astype("float32" if small else "float64"))
+    return torch.from_numpy(array.astype("float32" if small else "float64"))
 
 
 def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
@@ -287,7 +289,7 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
     if arrays.colors is not None:
         if tuple(arrays.colors.shape) != tuple(points.shape):
             raise ValueError(f"it has colours of shape {tuple(arrays.colors.shape)}")
-        colors = torch.tensor(to_bytes(arrays.colors))[finite]
+        colors = torch.from_numpy(to_bytes(arrays.colors))[finite]
     points = points[finite]
     return Cloud(points, None if normals is None else _unit_normals(points, normals), colors)
 
@@ -310,8 +312,11 @@ def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
     vertices = _vertices(arrays)
     finite = _finite_rows(vertices, drop_nonfinite)
     assert arrays.faces is not None
-    faces = torch.tensor(arrays.faces.astype("int64"))
-    faces = faces[finite[faces].all(-1)]
+    faces = torch.from_numpy(arrays.faces)
+    if not bool(finite.all()):
+        moved_to = finite.cumsum(0) - 1
+        faces = moved_to[faces[finite[faces].all(-1)]]
+        vertices = vertices[finite]
     if len(faces) == 0:
         raise ValueError("it has no triangles")
     return Mesh(vertices, faces)

@@ -192,7 +192,7 @@ def _placed(loaded: dict[str, Any], size: int) -> Arrays:
         vertices = part.vertices.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
         faces = part.faces
         if faces is not None and np.linalg.det(matrix[:3, :3]) < 0:
-            faces = faces[:, ::-1]
+            faces = faces[:, ::-1].copy()
         parts.append(Arrays(vertices, faces, colors=part.colors))
     return concatenate(parts)
 

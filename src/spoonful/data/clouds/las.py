@@ -14,7 +14,10 @@ from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
 
 _NORMALS = ("NormalX", "NormalY", "NormalZ")
-_CHUNK = 1 << 16
+_PORTION = 1 << 16
+# How many layers the parts of a point are compressed in; extra bytes have one each.
+_POINT14, _RGB14, _RGBNIR14, _WAVEPACKET14 = 10, 11, 12, 13
+_LAYERS = {_POINT14: 9, _RGB14: 1, _RGBNIR14: 2, _WAVEPACKET14: 1}
 
 
 def read(data: bytes, folder: Path) -> Arrays:
@@ -43,7 +46,7 @@ def read(data: bytes, folder: Path) -> Arrays:
         left = count
         while left > 0:
             # In portions, so that a file that lies about its length fails early.
-            portion = reader.read_points(min(_CHUNK, left))
+            portion = reader.read_points(min(_PORTION, left))
             if len(portion) == 0:
                 raise ValueError(f"it declares {count} points, but holds {count - left}")
             left -= len(portion)
@@ -66,12 +69,13 @@ def _check_header(data: bytes) -> None:
 
 
 def _check_compressed(data: bytes, header: Any) -> None:
-    """Look at what the decompressor trusts: the size of a point, the number of chunks."""
+    """Look at what the decompressor trusts: sizes of points, of the chunk table, of layers."""
     lazrs = require("lazrs", extra="data", why="Reading LAZ files")
     records = header.vlrs.get("LasZipVlr")
     if not records:
         raise ValueError("its points are compressed, but it does not say how")
-    layout = lazrs.LazVlr(records[0].record_data)
+    record = bytes(records[0].record_data)
+    layout = lazrs.LazVlr(record)
     if layout.item_size() != header.point_format.size:
         raise ValueError(
             f"its points have {header.point_format.size} bytes, and {layout.item_size()} unpacked"
@@ -86,6 +90,32 @@ def _check_compressed(data: bytes, header: Any) -> None:
         raise ValueError("its table of chunks is not within the file: truncated?")
     _, chunks = struct.unpack_from("<II", data, table)
     expect(chunks, table - start - 8, f"{chunks} chunks of points")
+    if layout.uses_variable_size_chunks():
+        stream = io.BytesIO(data)
+        stream.seek(start)
+        chunks = len(lazrs.read_chunk_table(stream, layout))
+    else:
+        chunks = -(-header.point_count // layout.chunk_size())
+    _check_layers(data[start + 8 : table], record, chunks)
+
+
+def _check_layers(packed: bytes, record: bytes, chunks: int) -> None:
+    """Point formats 6 and up: a chunk is one plain point, a count, the sizes of its layers, they.
+
+    The sizes are allocated before they are read, gigabytes if they say so.
+    """
+    (items,) = struct.unpack_from("<H", record, 32)
+    kinds = [struct.unpack_from("<HHH", record, 34 + 6 * i) for i in range(items)]
+    if all(version < 3 for _, _, version in kinds):
+        return
+    point = sum(size for _, size, _ in kinds)
+    layers = sum(_LAYERS.get(kind, size) for kind, size, _ in kinds)
+    at = 0
+    for _ in range(chunks):
+        sizes_at = at + point + 4
+        expect(sizes_at + 4 * layers, len(packed), f"{chunks} chunks of points")
+        at = sizes_at + 4 * layers + sum(struct.unpack_from(f"<{layers}I", packed, sizes_at))
+        expect(at, len(packed), "compressed layers")
 
 
 def write_las(shape: Cloud | Mesh, encoding: str | None) -> bytes:

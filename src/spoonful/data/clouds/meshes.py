@@ -18,7 +18,9 @@ from spoonful.extras import require
 
 _OBJ_LINE = re.compile(rb"^[ \t]*((?:vn?|f)[ \t][^\n]*)", re.MULTILINE)
 _OFF_COUNTS = re.compile(r"\s*(?:ST)?C?N?OFF\s*(\d+)\s+(\d+)[^\n]*\n")
-_STL_SOLID = re.compile(rb"^[ \t]*(?:end)?solid\b[^\n]*", re.MULTILINE | re.IGNORECASE)
+_STL_FRAME = re.compile(
+    rb"^[ \t]*(?:solid|endsolid|facet|endfacet)\b[^\n]*", re.MULTILINE | re.IGNORECASE
+)
 
 
 def read_obj(data: bytes, folder: Path) -> Arrays:
@@ -47,6 +49,10 @@ def read_off(data: bytes, folder: Path) -> Arrays:
     if counts is None:
         raise ValueError("it does not begin with OFF and two counts")
     vertices, faces = (int(count) for count in counts.groups())
+    # `0 0 0` and `3 0 1 2` are the shortest lines there can be.
+    expect(
+        6 * vertices + 8 * faces, len(text) - counts.end(), f"{vertices} vertices and {faces} faces"
+    )
     rows = sum(1 for _ in re.finditer(r"\S[^\n]*", text[counts.end() :]))
     if rows < vertices + faces:
         raise ValueError(
@@ -64,10 +70,11 @@ def read_stl(data: bytes, folder: Path) -> Arrays:
     if data.lstrip()[:5].lower() == b"solid" and end != len(data):
         if b"endsolid" not in data.lower():
             raise ValueError("it has no endsolid: truncated?")
-        body = _STL_SOLID.sub(b"", data).decode("utf-8", "replace").encode("ascii", "replace")
+        body = _STL_FRAME.sub(b"", data).decode("utf-8", "replace").encode("ascii", "replace")
         data = b"solid\n" + body + b"\nendsolid\n"
     else:
-        expect(max(84, end), len(data), f"{declared} triangles")
+        expect(84, len(data), "an STL header")
+        expect(end, len(data), f"{declared} triangles")
         data = data[:end]
     return from_trimesh(load(io.BytesIO(data)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import struct
+from array import array
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -184,7 +185,7 @@ def _with_lists(element: _Element, body: bytes, at: int, order: str) -> tuple[_E
             if np.all(lengths == lengths[0]):
                 return element, rows.tobytes(), end
 
-    triangles: list[int] = []
+    triangles = array("i")
     for _ in range(element.count):
         for name, kind, length in element.properties:
             count = 1
@@ -194,11 +195,11 @@ def _with_lists(element: _Element, body: bytes, at: int, order: str) -> tuple[_E
             if name in _CORNERS:
                 corners = _unpack(order, kind, count, body, at)
                 for second, third in pairwise(corners[1:]):
-                    triangles += (corners[0], second, third)
+                    triangles.extend((corners[0], second, third))
             at += count * _SIZES[kind]
-    rows = np.empty(len(triangles) // 3, dtype=[("length", "u1"), ("corners", order + "i8", 3)])
-    rows["length"], rows["corners"] = 3, np.asarray(triangles, dtype=np.int64).reshape(-1, 3)
-    cut = _Element(element.name, len(rows), [_Property("vertex_indices", "int64", "uchar")])
+    rows = np.empty(len(triangles) // 3, dtype=[("length", "u1"), ("corners", order + "i4", 3)])
+    rows["length"], rows["corners"] = 3, np.asarray(triangles).reshape(-1, 3)
+    cut = _Element(element.name, len(rows), [_Property("vertex_indices", "int", "uchar")])
     return cut, rows.tobytes(), at
 
 

@@ -36,11 +36,10 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     if b"\0" in data:
         raise ValueError("it is not text")
     text = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
-    # Comments are removed here, not by loadtxt: a line of names may begin with their sign.
     first = re.search(rb"^[ \t]*([^\s#][^\n]*)", text, re.MULTILINE)
     if first is None:
         return Arrays(np.zeros((0, 3)))
-    line = first.group(1)
+    line = first.group(1).partition(b"#")[0]
     separator = next((s for s in (b",", b";") if s in line), None)
     names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
     skip = 0
@@ -53,12 +52,14 @@ def read_text(data: bytes, folder: Path) -> Arrays:
         ndmin=2,
         encoding="latin-1",
     )
+    if not table.size:
+        return Arrays(np.zeros((0, 3)))
     if not skip:
         return from_table(table)
-    if table.size and table.shape[1] != len(names):
+    if table.shape[1] != len(names):
         raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
     words = [name.decode("latin-1") for name in names]
-    return from_columns(dict(zip(words, table.T, strict=False)))
+    return from_columns(dict(zip(words, table.T, strict=True)))
 
 
 def _is_number(word: bytes) -> bool:
