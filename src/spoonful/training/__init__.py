@@ -1,0 +1,20 @@
+"""Training: configurations, a trainer that can be stopped at any moment, sweeps of many runs.
+
+    spoonful train quick                       a small network on the built-in corpus
+    python -m spoonful.training dcp/unseen ... the same, on machines that have torch alone
+"""
+
+from spoonful.training.checkpoint import Checkpoint, load_model
+from spoonful.training.config import Config, from_dict, override
+from spoonful.training.trainer import Result, TrainingFailed, train
+
+__all__ = [
+    "Checkpoint",
+    "Config",
+    "Result",
+    "TrainingFailed",
+    "from_dict",
+    "load_model",
+    "override",
+    "train",
+]

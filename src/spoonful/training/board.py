@@ -1,0 +1,59 @@
+"""TensorBoard, where it is installed: scalars, histograms of rho and divergence, a preview."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from spoonful.training.validation import Validation
+
+_ORANGE, _BLUE = (230, 120, 30), (40, 110, 210)
+
+
+class Board:
+    """Event files in a run's folder; does nothing where the package is missing.
+
+    Args:
+        folder: the run's folder, or None for no files.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._writer: Any = None
+        if folder is not None and importlib.util.find_spec("tensorboard") is not None:
+            from torch.utils.tensorboard.writer import SummaryWriter
+
+            self._writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def scalars(self, values: Mapping[str, Any], step: int) -> None:
+        """Every number in `values`, by name."""
+        if self._writer is not None:
+            for name, value in values.items():
+                if isinstance(value, (int, float)):
+                    self._writer.add_scalar(name, value, step)
+
+    def validation(self, found: Validation, step: int) -> None:
+        """What a validation found: errors, histograms, and one pair before and after."""
+        if self._writer is None:
+            return
+        self.scalars({f"validation/{name}": value for name, value in found.errors.items()}, step)
+        for name, values in (("rho", found.rho), ("divergence", found.divergence)):
+            if values is not None and len(finite := values[values.isfinite()]):
+                self._writer.add_histogram(f"layer/{name}", finite.clamp(1e-9).log10(), step)
+        if found.first is not None:
+            batch, pose = found.first
+            target, source = batch.target[:1].float(), batch.source[:1].float()
+            colors = torch.tensor(
+                [_BLUE] * target.shape[1] + [_ORANGE] * source.shape[1], dtype=torch.uint8
+            )[None]
+            for name, moved in (("before", source), ("after", pose.apply(batch.source)[:1])):
+                vertices = torch.cat([target, moved.float()], dim=1).cpu()
+                self._writer.add_mesh(f"pair/{name}", vertices, colors=colors, global_step=step)
+
+    def close(self) -> None:
+        """Write out what is left."""
+        if self._writer is not None:
+            self._writer.close()

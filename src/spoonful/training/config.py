@@ -1,0 +1,331 @@
+"""What a training run is: small frozen dataclasses, with a default for every setting.
+
+A setting is named by its path, `optimizer.lr`. Values come from a preset, from a file and from
+`--set`, in that order; each is checked for its type and range when it is set.
+
+>>> config = override(Config(), ["optimizer.lr=3e-4", "refine=perturbed"])
+>>> config.optimizer.lr, config.refine.mode
+(0.0003, 'perturbed')
+>>> override(config, ["optimizer.rl=1"])
+Traceback (most recent call last):
+ValueError: there is no setting 'optimizer.rl'; did you mean 'optimizer.lr'?
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from spoonful.data import protocols
+from spoonful.extras import require
+
+
+def _in(low: float, high: float = float("inf")) -> dict[str, tuple[float, float]]:
+    """The closed range of a number."""
+    return {"range": (low, high)}
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where pairs come from."""
+
+    corpus: str = "synthetic"
+    """"synthetic" (built in), a .pt, .npz, .npy or .safetensors file, or a folder of HDF5 files in
+    ModelNet40's layout."""
+    per_category: int | None = field(default=None, metadata=_in(2))
+    """Shapes of each category of the synthetic corpus; None for all of them."""
+    protocol: str = "dcp-clean"
+    """The card by which pairs are made."""
+    points: int | None = field(default=None, metadata=_in(8, 1 << 20))
+    """Points of a cloud before it is cropped; None for what the card says."""
+    batch_size: int = field(default=32, metadata=_in(1, 1 << 16))
+    """Pairs in a step, over all processes."""
+    validation: float = field(default=0.1, metadata=_in(0.001, 0.9))
+    """The share of the training shapes that picks the best epoch."""
+
+
+@dataclass(frozen=True)
+class DCP:
+    """Deep Closest Point; see `spoonful.models.DCP`."""
+
+    embedding: Literal["dgcnn", "pointnet"] = "dgcnn"
+    pointer: Literal["transformer", "identity"] = "transformer"
+    head: Literal["svd", "mlp"] = "svd"
+    emb_dims: int = field(default=512, metadata=_in(8, 8192))
+    n_blocks: int = field(default=1, metadata=_in(1, 64))
+    n_heads: int = field(default=4, metadata=_in(1, 64))
+    ff_dims: int = field(default=1024, metadata=_in(1, 65536))
+    cycle: Literal["off", "on", "published"] = "off"
+
+
+@dataclass(frozen=True)
+class RPMNet:
+    """RPM-Net; see `spoonful.models.RPMNet`."""
+
+    features: tuple[str, ...] = ("xyz", "dxyz", "ppf")
+    feat_dim: int = field(default=96, metadata=_in(8, 4096))
+    radius: float = field(default=0.3, metadata=_in(1e-6))
+    neighbors: int = field(default=64, metadata=_in(1, 4096))
+    sinkhorn_iterations: int = field(default=5, metadata=_in(0, 1000))
+    slack: bool = True
+    train_iterations: int = field(default=2, metadata=_in(1, 100))
+    test_iterations: int = field(default=5, metadata=_in(1, 100))
+    inlier_weight: float = field(default=0.01, metadata=_in(0))
+
+
+@dataclass(frozen=True)
+class Refine:
+    """The refinement layer; see `spoonful.geometry.SpoonfulLayer`."""
+
+    mode: Literal["none", "source", "target", "perturbed", "detached"] = "none"
+    """No layer; the paper's, in source or target form; or a start that is perturbed or detached."""
+    form: Literal["source", "target"] = "source"
+    """The form used with a perturbed or detached start."""
+    iterations: int = field(default=5, metadata=_in(1, 1000))
+    loss_on: Literal["all", "last"] = "all"
+    """Which poses the loss looks at."""
+    max_degrees: float = field(default=60.0, metadata=_in(1e-6, 180))
+    """The bound of a perturbation."""
+    starts: int = field(default=1, metadata=_in(1, 1000))
+    """Perturbed starts for each pair."""
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Adam, as both networks were published with, and its schedule."""
+
+    lr: float = field(default=1e-3, metadata=_in(0, 10))
+    weight_decay: float = field(default=1e-4, metadata=_in(0, 10))
+    milestones: tuple[float, ...] = (0.3, 0.6, 0.8)
+    """Where the rate falls, as shares of the whole run, so that a short run has them too."""
+    gamma: float = field(default=0.1, metadata=_in(0, 1))
+    """The factor by which it falls."""
+    warmup: float = field(default=0.0, metadata=_in(0, 1))
+    """The share of the run in which the rate rises from zero."""
+    clip: float | None = field(default=None, metadata=_in(1e-12))
+    """The gradient's largest norm; None to leave it as it is."""
+    ema: float = field(default=0.0, metadata=_in(0, 1))
+    """Decay of an average of the weights, which is then what is validated and kept; 0 for none."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to train; the first that is given of steps, seconds and epochs."""
+
+    epochs: float = field(default=250.0, metadata=_in(0.001))
+    steps: int | None = field(default=None, metadata=_in(1))
+    seconds: float | None = field(default=None, metadata=_in(1))
+    """As many steps as fit; found out in the first of them, and fixed from then on."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How it runs; nothing here changes what is learned but for rounding."""
+
+    device: str = "auto"
+    """"auto" takes an accelerator if there is one."""
+    precision: Literal["auto", "bf16", "float32"] = "auto"
+    """Of the network; geometry is float32 always. "auto" is bf16 on accelerators."""
+    compile: bool = False
+    """Compile the network's parts."""
+    validate_every: int = field(default=1, metadata=_in(1))
+    """Epochs from one validation to the next; the last is always validated."""
+    checkpoint_seconds: float = field(default=60.0, metadata=_in(0))
+    """At least this long between checkpoints; 0 for one after every epoch."""
+    keep: int = field(default=2, metadata=_in(1))
+    """How many checkpoints stay."""
+    max_skipped: int = field(default=20, metadata=_in(1))
+    """Stop after this many batches in a row without a finite loss."""
+    tensorboard: bool = True
+    """Write TensorBoard files where the package is installed."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One training run."""
+
+    name: str = "custom"
+    """The preset it came from."""
+    seed: int = field(default=0, metadata=_in(0, 2**63 - 1))
+    """Of the weights, of the pairs, and of perturbed starts."""
+    model: Literal["dcp", "rpmnet"] = "dcp"
+    data: Data = field(default_factory=Data)
+    dcp: DCP = field(default_factory=DCP)
+    rpmnet: RPMNet = field(default_factory=RPMNet)
+    refine: Refine = field(default_factory=Refine)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    budget: Budget = field(default_factory=Budget)
+    runtime: Runtime = field(default_factory=Runtime)
+
+    def __post_init__(self) -> None:
+        for path, value, kind, allowed in _settings(self):
+            _check(path, value, kind, allowed)
+        protocols.get(self.data.protocol)
+        marks = self.optimizer.milestones
+        if any(not 0 < mark < 1 for mark in marks) or list(marks) != sorted(marks):
+            raise ValueError(
+                "optimizer.milestones must be shares of the run, rising and between 0 and 1, "
+                f"got {marks}"
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain nested dictionaries, for JSON."""
+        return cast(dict[str, Any], json.loads(json.dumps(asdict(self))))
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """The settings that decide what is learned: all but `runtime`."""
+        content = self.as_dict()
+        del content["runtime"]
+        return content
+
+
+def from_dict(values: Mapping[str, Any], base: Config | None = None) -> Config:
+    """A configuration from nested dictionaries; what they leave out is as in `base`.
+
+    >>> from_dict({"optimizer": {"lr": 0.01}}).optimizer.lr
+    0.01
+    """
+    config = base or Config()
+    for path, value in _flat(values):
+        config = _with(config, path, value)
+    return config
+
+
+def override(config: Config, settings: Iterable[str]) -> Config:
+    """The configuration with settings of the form "a.b=value" changed."""
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        if not equals:
+            raise ValueError(f"a setting reads name=value, such as optimizer.lr=1e-4; got {setting!r}")
+        config = _with(config, path.strip(), value.strip())
+    return config
+
+
+def load(path: str | Path, base: Config | None = None) -> Config:
+    """A configuration from a JSON or YAML file; what it leaves out is as in `base`."""
+    path = Path(path)
+    text = path.read_text()
+    if path.suffix in (".yaml", ".yml"):
+        values = require("yaml", extra="train", why="Reading YAML files").safe_load(text)
+    else:
+        values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} must hold settings by name, got a {type(values).__name__}")
+    return from_dict(values, base)
+
+
+def names() -> list[str]:
+    """The names of all settings.
+
+    >>> names()[:3]
+    ['name', 'seed', 'model']
+    """
+    return [path for path, *_ in _settings(Config())]
+
+
+def _settings(
+    section: Any, prefix: str = ""
+) -> Iterator[tuple[str, Any, Any, tuple[float, float] | None]]:
+    """Path, value, type and range of every setting."""
+    kinds = get_type_hints(type(section))
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if is_dataclass(value):
+            yield from _settings(value, f"{prefix}{each.name}.")
+        else:
+            yield f"{prefix}{each.name}", value, kinds[each.name], each.metadata.get("range")
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _with(config: Config, path: str, value: Any) -> Config:
+    if path == "refine":  # the one section with an obvious short form
+        path = "refine.mode"
+    known = {name: kind for name, _, kind, _ in _settings(config)}
+    if path not in known:
+        close = difflib.get_close_matches(path, known, n=1, cutoff=0.0)
+        last = difflib.get_close_matches(
+            path.split(".")[-1], [name.split(".")[-1] for name in known], n=1, cutoff=0.7
+        )
+        same = [name for name in known if last and name.split(".")[-1] == last[0]]
+        if same and not difflib.get_close_matches(path, known, n=1, cutoff=0.75):
+            close = same
+        raise ValueError(f"there is no setting {path!r}; did you mean {close[0]!r}?")
+    return _replaced(config, path.split("."), _parsed(path, value, known[path]))
+
+
+def _replaced(section: Any, path: list[str], value: Any) -> Any:
+    if len(path) > 1:
+        value = _replaced(getattr(section, path[0]), path[1:], value)
+    return replace(section, **{path[0]: value})
+
+
+def _parsed(path: str, value: Any, kind: Any) -> Any:
+    """Text or plain data as the type of a setting."""
+    if get_origin(kind) in (types.UnionType, Union):
+        if value is None or value in ("none", "null", ""):
+            return None
+        kind = next(option for option in get_args(kind) if option is not type(None))
+    if get_origin(kind) is tuple:
+        parts = [part for part in value.split(",") if part] if isinstance(value, str) else value
+        return tuple(_parsed(path, part, get_args(kind)[0]) for part in parts)
+    if get_origin(kind) is Literal and isinstance(value, bool):
+        return "on" if value else "off"  # YAML reads the bare words as booleans
+    if kind is bool and str(value).lower() in _BOOLS:
+        return _BOOLS[str(value).lower()]
+    if kind in (int, float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{path} must be a number, got {value!r}") from None
+        if kind is float:
+            return number
+        if number.is_integer():
+            return int(value) if isinstance(value, int) else int(number)
+        raise ValueError(f"{path} must be a whole number, got {value!r}")
+    return value
+
+
+_BOOLS = {"true": True, "yes": True, "on": True, "1": True} | {
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+def _check(path: str, value: Any, kind: Any, allowed: tuple[float, float] | None) -> None:
+    """Raise a `ValueError` unless `value` is of the type and in the range of the setting."""
+    if get_origin(kind) in (types.UnionType, Union):
+        if value is None:
+            return
+        kind = next(option for option in get_args(kind) if option is not type(None))
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            choices = get_args(kind)
+            close = difflib.get_close_matches(str(value), choices, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{path} must be one of {', '.join(choices)}; got {value!r}{hint}")
+    elif get_origin(kind) is tuple:
+        for part in value:
+            _check(path, part, get_args(kind)[0], allowed)
+    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
+        pass
+    elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{path} must be of type {kind.__name__}, got {value!r}")
+    if allowed is not None and not allowed[0] <= value <= allowed[1]:
+        low, high = allowed
+        most = "" if high == float("inf") else f" and at most {high:g}"
+        raise ValueError(f"{path} must be at least {low:g}{most}, got {value:g}")

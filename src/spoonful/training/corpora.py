@@ -1,0 +1,118 @@
+"""Corpora by name: the built-in one, tensors in a file, or a folder in ModelNet40's layout."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from spoonful.data import synthetic
+from spoonful.data.corpus import Corpus
+from spoonful.extras import require
+from spoonful.training import tensorfile
+
+_KINDS = (".pt", ".pth", ".npz", ".npy", ".safetensors")
+
+
+def load(
+    name: str, split: str = "train", *, per_category: int | None = None, points: int = 2048
+) -> Corpus:
+    """Load a corpus.
+
+    Args:
+        name: "synthetic"; a file; or a folder of HDF5 files in ModelNet40's layout. Files hold
+            "points" (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
+            these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
+            list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
+            "{split}" in a file's name stands for the split.
+        split: "train" or "test".
+        per_category: shapes of each category of the synthetic corpus.
+        points: points of each of its shapes.
+
+    >>> len(load("synthetic", "test", per_category=1, points=32))
+    32
+    """
+    if name == "synthetic":
+        return synthetic.load(split, per_category=per_category, points=points)
+    path = Path(name.replace("{split}", split)).expanduser()
+    if path.is_dir():
+        loader = importlib.import_module("spoonful.data.modelnet40")
+        corpus: Corpus = loader.load(path, split)
+        return corpus
+    if path.suffix not in _KINDS:
+        raise ValueError(
+            f"data.corpus must be 'synthetic', a folder, or a file of type {', '.join(_KINDS)}; "
+            f"got {name!r}"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no corpus at {path}")
+    return _corpus(f"{path.stem}/{split}", _contents(path), path)
+
+
+def save(corpus: Corpus, path: str | Path) -> None:
+    """Write a corpus to a file that `load` reads on a machine with nothing but torch.
+
+    Args:
+        corpus: the shapes.
+        path: a .pt file.
+    """
+    if Path(path).suffix not in (".pt", ".pth"):
+        raise ValueError(f"path must end in .pt, got {str(path)!r}")
+    content = {
+        "points": corpus.points.cpu(),
+        "labels": corpus.labels.cpu(),
+        "categories": list(corpus.categories),
+    }
+    if corpus.normals is not None:
+        content["normals"] = corpus.normals.cpu()
+    torch.save(content, path)
+
+
+def _contents(path: Path) -> dict[str, Any]:
+    match path.suffix:
+        case ".npy" | ".npz":
+            numpy = require("numpy", extra="data", why=f"Reading {path.suffix} files")
+            loaded = numpy.load(path, allow_pickle=False)
+            if path.suffix == ".npy":
+                array = torch.from_numpy(loaded)
+                normals = {"normals": array[..., 3:]} if array.shape[-1] == 6 else {}
+                return {"points": array[..., :3], **normals}
+            arrays = {name: loaded[name] for name in loaded.files}
+            names = arrays.pop("categories", None)
+            content = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            return content if names is None else {**content, "categories": names.tolist()}
+        case ".safetensors":
+            return {**tensorfile.read(path)[0]}
+        case _:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            if not isinstance(content, dict):
+                raise ValueError(f"{path} must hold tensors by name, got {type(content).__name__}")
+            return content
+
+
+def _corpus(name: str, content: dict[str, Any], path: Path) -> Corpus:
+    points = content.get("points")
+    if not isinstance(points, Tensor) or points.ndim != 3 or points.shape[-1] != 3:
+        shape = tuple(points.shape) if isinstance(points, Tensor) else sorted(content)
+        raise ValueError(f"{path} must hold 'points' of shape (S, P, 3), got {shape}")
+    labels = content.get("labels")
+    labels = torch.zeros(len(points)) if labels is None else labels.reshape(-1)
+    if len(labels) != len(points):
+        raise ValueError(f"{path} has {len(points)} shapes, but {len(labels)} labels")
+    labels = labels.to(torch.int64)
+    categories = content.get("categories")
+    if categories is None:
+        categories = [str(label) for label in range(int(labels.max()) + 1)]
+    normals = content.get("normals")
+    if normals is not None:
+        if normals.shape != points.shape:
+            raise ValueError(
+                f"{path}: 'normals' must be {tuple(points.shape)} like 'points', "
+                f"got {tuple(normals.shape)}"
+            )
+        normals = F.normalize(normals.float(), dim=-1)
+    return Corpus(name, points.float(), normals, labels, tuple(str(c) for c in categories))

@@ -1,0 +1,55 @@
+"""The log of a run: one line of JSON for each epoch."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from spoonful.training import tensorfile
+
+
+class Journal:
+    """`log.jsonl` in a run's folder.
+
+    A killed run may have logged an epoch that it has to do again: `rewind` drops such lines.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "log.jsonl"
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Append a line. Numbers that are not finite, which JSON has no word for, become null."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a") as file:
+            file.write(json.dumps(plain(line)) + "\n")
+
+    def rewind(self, epochs: int) -> None:
+        """Keep the lines of the first `epochs` epochs."""
+        if self.path.is_file():
+            kept = [line for line in self.lines() if line["epoch"] < epochs]
+            text = "".join(json.dumps(line) + "\n" for line in kept)
+            tensorfile.write_text(self.path, text)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All whole lines; a last one that was cut off is left out."""
+        if not self.path.is_file():
+            return []
+        whole = self.path.read_text().split("\n")[:-1]
+        return [json.loads(line) for line in whole]
+
+
+def plain(value: Any) -> Any:
+    """The same, with null in the place of NaN and inf.
+
+    >>> plain({"loss": float("nan"), "steps": [1, 2]})
+    {'loss': None, 'steps': [1, 2]}
+    """
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

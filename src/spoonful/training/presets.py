@@ -1,0 +1,78 @@
+"""A configuration for each experiment of the paper, and one for a quick try.
+
+The schedules are the published ones: Deep Closest Point's `main.py` (Adam, rate 1e-3, weight
+decay 1e-4, 250 epochs of batches of 32, a tenth of the rate after 75, 150 and 200) and RPM-Net's
+`train.py` (Adam, rate 1e-4, 1000 epochs of batches of 8, validated every 4). Neither clips
+gradients. A name may end in "+" and a mode of the layer, "dcp/unseen+perturbed".
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+
+from spoonful.training.config import (
+    DCP,
+    Budget,
+    Config,
+    Data,
+    Optimizer,
+    Refine,
+    RPMNet,
+    Runtime,
+    override,
+)
+
+_DCP = Config(model="dcp")
+_RPMNET = Config(
+    model="rpmnet",
+    data=Data(protocol="rpm-crop", batch_size=8),
+    optimizer=Optimizer(lr=1e-4, weight_decay=0.0, milestones=()),
+    budget=Budget(epochs=1000.0),
+    runtime=Runtime(validate_every=4),
+)
+
+_PRESETS = {
+    "dcp/clean": replace(_DCP, data=Data(protocol="dcp-clean")),
+    "dcp/unseen": replace(_DCP, data=Data(protocol="dcp-unseen")),
+    "dcp/3dmatch": replace(_DCP, data=Data(corpus="3dmatch", protocol="3dmatch-30")),
+    "rpmnet/jitter": replace(_RPMNET, data=replace(_RPMNET.data, protocol="rpm-jitter")),
+    "rpmnet/crop": _RPMNET,
+    "rpmnet/crop-no-inlier": replace(_RPMNET, rpmnet=RPMNet(inlier_weight=0.0)),
+    "quick": Config(
+        model="dcp",
+        data=Data(protocol="dcp-clean", per_category=10, points=128, batch_size=16),
+        dcp=DCP(emb_dims=64, ff_dims=128),
+        refine=Refine(mode="none"),
+        optimizer=Optimizer(lr=1e-3, milestones=(0.6, 0.85), clip=1.0),
+        budget=Budget(steps=600),
+        runtime=Runtime(checkpoint_seconds=20.0),
+    ),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all presets.
+
+    >>> names()[0]
+    'dcp/clean'
+    """
+    return tuple(_PRESETS)
+
+
+def get(name: str) -> Config:
+    """The preset called `name`, perhaps with a mode of the layer after a "+".
+
+    >>> get("dcp/unseen+target").refine.mode
+    'target'
+    >>> get("dcp/unsen")
+    Traceback (most recent call last):
+    ValueError: there is no preset 'dcp/unsen'; did you mean 'dcp/unseen'? There are: dcp/clean, ...
+    """
+    base, _, mode = name.partition("+")
+    if base not in _PRESETS:
+        close = difflib.get_close_matches(base, _PRESETS, n=1)
+        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
+        raise ValueError(f"there is no preset {base!r}{hint}: {', '.join(_PRESETS)}")
+    config = replace(_PRESETS[base], name=name)
+    return override(config, [f"refine.mode={mode}"]) if mode else config

@@ -1,0 +1,52 @@
+"""The learning rate over a run, and how long a run is."""
+
+from __future__ import annotations
+
+import re
+
+from spoonful.training.config import Optimizer
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def rate(settings: Optimizer, progress: float) -> float:
+    """The learning rate when the share `progress` of the run is done.
+
+    It falls by `gamma` at each milestone, after a linear rise over the warm-up.
+
+    >>> [round(rate(Optimizer(lr=1.0), p), 3) for p in (0.0, 0.29, 0.3, 0.7, 0.9)]
+    [1.0, 1.0, 0.1, 0.01, 0.001]
+    """
+    passed = sum(progress >= mark for mark in settings.milestones)
+    rise = 1.0
+    if progress < settings.warmup:
+        rise = progress / settings.warmup
+    return settings.lr * rise * settings.gamma**passed
+
+
+def seconds(text: str) -> float:
+    """A duration: "90", "90s", "10m", "1.5h" or "1h30m".
+
+    >>> seconds("10m"), seconds("1h30m")
+    (600.0, 5400.0)
+    >>> seconds("soon")
+    Traceback (most recent call last):
+    ValueError: a duration reads 90s, 10m or 1h30m; got 'soon'
+    """
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"a duration reads 90s, 10m or 1h30m; got {text!r}")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def clock(duration: float) -> str:
+    """A duration for people.
+
+    >>> clock(75), clock(4000)
+    ('1:15', '1:06:40')
+    """
+    whole = round(max(duration, 0.0))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,161 @@
+"""One step of optimisation: forward, backward, and a guard against numbers that are none.
+
+Nothing here waits for the device. Whether a loss is finite is decided there, and there a batch
+that has none is skipped: weights, moments of Adam and batch statistics stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.batch import Batch
+from spoonful.geometry import Pose
+from spoonful.models import RegistrationModel
+from spoonful.training.config import Optimizer
+from spoonful.training.distributed import Group
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class Outcome(NamedTuple):
+    """What a step did, still on the device.
+
+    Attributes:
+        loss: its loss, over all processes.
+        norm: the gradient's norm before it was clipped.
+        skipped: 1 where loss or gradient were not finite, else 0.
+        pose: the poses found.
+    """
+
+    loss: Tensor
+    norm: Tensor
+    skipped: Tensor
+    pose: Pose
+
+
+class Stepper:
+    """A model with its optimiser.
+
+    Args:
+        model: the network, on its device.
+        settings: of Adam.
+        bf16: whether the network runs in bfloat16; geometry never does.
+        group: the processes that share each batch.
+    """
+
+    def __init__(
+        self,
+        model: RegistrationModel,
+        settings: Optimizer,
+        *,
+        bf16: bool = False,
+        group: Group | None = None,
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.bf16 = bf16
+        self.group = group or Group()
+        self._named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self._parameters = list(self._named.values())
+        self._buffers = list(model.buffers())
+        self._device = self._parameters[0].device
+        self._adam = torch.optim.Adam(
+            self._parameters,
+            lr=settings.lr,
+            weight_decay=settings.weight_decay,
+            fused=True,  # the fused kernels can skip a step by a flag on the device
+        )
+        self.average: dict[str, Tensor] = {}
+        if settings.ema:
+            self.average = {name: p.detach().clone() for name, p in self._named.items()}
+
+    def network(self) -> torch.autocast:
+        """The context the network runs in."""
+        return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self.bf16)
+
+    def __call__(self, batch: Batch, lr: float) -> Outcome:
+        """Take a step on this process' slice of `batch`."""
+        before = [buffer.clone() for buffer in self._buffers]
+        with self.network():
+            output = self.model(batch)
+        loss = self.model.loss(output, batch)
+        self._adam.zero_grad(set_to_none=True)
+        loss.backward()
+        loss = loss.detach()
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        self.group.mean_([*gradients, loss])
+        largest = self.settings.clip or float("inf")
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, largest)
+        skipped = (~(loss.isfinite() & norm.isfinite())).float()
+        self._adam.param_groups[0]["lr"] = lr
+        self._adam.found_inf = skipped  # type: ignore[attr-defined]
+        self._adam.grad_scale = None  # type: ignore[attr-defined]
+        self._adam.step()
+        for buffer, old in zip(self._buffers, before, strict=True):
+            torch.where(skipped > 0, old, buffer, out=buffer)
+        if self.average:
+            torch._foreach_lerp_(
+                list(self.average.values()), self._parameters, 1 - self.settings.ema
+            )
+        return Outcome(loss, norm, skipped, output.pose.detach())
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The averaged weights in the model's place for a while, if an average is kept."""
+        if not self.average:
+            yield
+            return
+        own = {name: p.detach().clone() for name, p in self._named.items()}
+        self._put(self.average)
+        try:
+            yield
+        finally:
+            self._put(own)
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the weights to keep: the model's, or their average."""
+        with self.averaged():
+            return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything needed to go on, by name."""
+        state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
+        state |= {f"average.{name}": value for name, value in self.average.items()}
+        for name, parameter in self._named.items():
+            moments = self._adam.state.get(parameter, {})
+            state |= {f"adam.{kind}.{name}": moments[kind] for kind in _MOMENTS if moments}
+        return state
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `state` gave."""
+        self.model.load_state_dict(under(state, "model."), strict=True)
+        self._put_average(under(state, "average."))
+        for name, parameter in self._named.items():
+            if f"adam.step.{name}" in state:
+                self._adam.state[parameter] = {
+                    kind: state[f"adam.{kind}.{name}"].to(self._device, copy=True)
+                    for kind in _MOMENTS
+                }
+
+    def _put_average(self, values: Mapping[str, Tensor]) -> None:
+        for name, average in self.average.items():
+            average.copy_(values[name])
+
+    @torch.no_grad()
+    def _put(self, values: Mapping[str, Tensor]) -> None:
+        for name, parameter in self._named.items():
+            parameter.copy_(values[name])
+
+
+def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names start with `prefix`, without it."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

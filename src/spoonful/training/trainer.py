@@ -1,0 +1,450 @@
+"""The training loop: steps, epochs, validation, checkpoints, and an honest stop.
+
+A run is a function of its configuration. Stopped anywhere, by a time limit or by force, it goes on
+from its last checkpoint as if nothing had happened: weights, Adam's moments, random numbers and
+the place in the epoch are all in there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.batch import Batch
+from spoonful.data.corpus import Corpus
+from spoonful.training import build, checkpoint, corpora, distributed, tensorfile
+from spoonful.training.board import Board
+from spoonful.training.checkpoint import Progress
+from spoonful.training.config import Config
+from spoonful.training.journal import Journal, plain
+from spoonful.training.pairs import TrainingPairs
+from spoonful.training.progress import Display
+from spoonful.training.schedule import rate
+from spoonful.training.step import Outcome, Stepper
+from spoonful.training.validation import BEST_BY, Validation, validate
+
+# Steps between two looks at what the device has done.
+_LOOK = 20
+# A budget in seconds becomes a number of steps after this many, the first of which do not count;
+# a share of the time is left for validation and files.
+_WARM, _TIMED, _SPARE = 3, 12, 0.1
+
+
+class TrainingFailed(RuntimeError):
+    """Batch after batch had no finite loss; the message says which shapes were in them."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run, or of a part of it.
+
+    Attributes:
+        finished: whether all steps are done; if not, the same call goes on.
+        step: steps done.
+        total: steps of the whole run.
+        epochs: epochs done.
+        seconds: time spent, over all sessions.
+        best: validation errors of the best epoch, by name.
+        best_epoch: its number.
+        untrained: validation errors before the first step.
+        last: validation errors of the last epoch.
+        skipped: batches that had no finite loss.
+        folder: the run's folder, or None.
+    """
+
+    finished: bool
+    step: int
+    total: int | None
+    epochs: int
+    seconds: float
+    best: dict[str, float]
+    best_epoch: int
+    untrained: dict[str, float]
+    last: dict[str, float]
+    skipped: int
+    folder: Path | None
+
+
+def train(
+    config: Config,
+    *,
+    out: str | Path | None = None,
+    corpus: Corpus | None = None,
+    seconds: float | None = None,
+    quiet: bool = False,
+) -> Result:
+    """Train a model, or go on training it.
+
+    Args:
+        config: what to train.
+        out: the run's folder; a run that was stopped there goes on, and a finished one is not
+            repeated. None: nothing is written.
+        corpus: the training shapes; None for those that the configuration names.
+        seconds: stop after this time, with a checkpoint, to go on with another call.
+        quiet: show no progress.
+
+    Returns:
+        `Result`; where `finished` is False, call again.
+
+    Raises:
+        ValueError: the configuration does not fit the data, or the folder holds another run.
+        TrainingFailed: the loss was not finite many times in a row.
+    """
+    folder = None if out is None else Path(out)
+    group, device = distributed.join(config.runtime.device)
+    try:
+        trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
+        return trainer.run(seconds)
+    finally:
+        distributed.leave()
+
+
+class _Seen(NamedTuple):
+    """A step that was taken and not yet looked at."""
+
+    outcome: Outcome
+    batch: Batch
+
+
+class Trainer:
+    """A run in one process. `train` is the way to start one."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path | None,
+        corpus: Corpus | None,
+        group: distributed.Group,
+        device: torch.device,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        if config.data.batch_size % group.size:
+            raise ValueError(
+                f"data.batch_size ({config.data.batch_size}) must be a multiple of the number of "
+                f"processes ({group.size})"
+            )
+        self.started = time.monotonic()
+        self.config, self.folder, self.group, self.device = config, folder, group, device
+        self.protocol = build.protocol(config)
+        self.progress = Progress()
+        self.metrics: dict[str, float] = {}
+        self.best_metrics: dict[str, float] = {}
+        self.bf16 = config.runtime.precision == "bf16" or (
+            config.runtime.precision == "auto" and device.type != "cpu"
+        )
+        self.resumed = self._checkpoint()
+        self._done = self._finished()
+        if self._done is not None:
+            return
+        torch.manual_seed(config.seed)
+        self.model = build.model(config).to(device).train()
+        if config.runtime.compile:
+            self.model.compile_parts()
+        self.stepper = Stepper(self.model, config.optimizer, bf16=self.bf16, group=group)
+        if corpus is None:
+            corpus = corpora.load(config.data.corpus, per_category=config.data.per_category)
+        self.pairs = TrainingPairs(
+            self.protocol,
+            corpus,
+            device=device,
+            batch_size=config.data.batch_size,
+            validation=config.data.validation,
+            seed=config.seed,
+            normals=self.model.needs_normals,
+        )
+        self._epoch_start = self.pairs.generator.get_state()
+        self._best: dict[str, Tensor] | None = None
+        if group.size > 1:  # processes must not turn perturbed starts alike
+            torch.manual_seed(config.seed + 7919 * group.rank)
+        if self.resumed is not None:
+            self._restore(self.resumed)
+        else:
+            self.progress.total = self._planned()
+        self.quiet = quiet or not group.first
+        self._queue: list[_Seen] = []
+        self._saved = time.monotonic()
+
+    def run(self, seconds: float | None = None) -> Result:
+        """Train until all is done, or `seconds` are over."""
+        if self._done is not None:
+            return self._done
+        limit = math.inf if seconds is None else self.started + seconds
+        writes = self.folder is not None and self.group.first
+        self.journal = Journal(self.folder) if writes and self.folder is not None else None
+        if self.journal is not None:
+            self.journal.rewind(self.progress.epoch)
+        board = writes and self.config.runtime.tensorboard
+        self.board = Board(self.folder if board else None)
+        self.display = Display(self.config.name, quiet=self.quiet)
+        try:
+            with _fast_products(self.bf16):
+                return self._run(limit)
+        finally:
+            self.board.close()
+            self.display.close()
+
+    def _run(self, limit: float) -> Result:
+        progress, config = self.progress, self.config
+        earlier, began = progress.seconds, time.monotonic()
+        if not progress.untrained:
+            progress.untrained = self._validate().errors
+        while progress.total is None or progress.step < progress.total:
+            epoch_began, first_step = time.monotonic(), progress.step
+            self._epoch_start = self.pairs.generator.get_state()
+            for batch in self.pairs.epoch(skip=progress.in_epoch):
+                share = 0.0 if progress.total is None else progress.step / progress.total
+                outcome = self.stepper(self.group.slice(batch), rate(config.optimizer, share))
+                self._queue.append(_Seen(outcome, batch))
+                progress.step += 1
+                progress.in_epoch += 1
+                if progress.total is None:
+                    self._plan(earlier, began)
+                if len(self._queue) >= _LOOK:
+                    self._look()
+                    now = time.monotonic()
+                    speed = (progress.step - first_step) * config.data.batch_size
+                    self.display.step(
+                        progress.step, progress.total, _mean(progress.losses[-_LOOK:]),
+                        speed / (now - epoch_began),
+                    )
+                if progress.step == progress.total:
+                    break
+                if self.group.agree(time.monotonic() >= limit) if limit < math.inf else False:
+                    self._look()
+                    progress.seconds = earlier + time.monotonic() - began
+                    self._save()
+                    self.display.say(f"stopped by the time limit after step {progress.step}")
+                    return self._result(finished=False)
+            self._end_epoch(time.monotonic() - epoch_began, progress.step - first_step)
+            progress.seconds = earlier + time.monotonic() - began
+            over = time.monotonic() - self._saved >= config.runtime.checkpoint_seconds
+            if self.group.agree(over) and progress.step != progress.total:
+                self._epoch_start = self.pairs.generator.get_state()
+                self._save()
+        self._epoch_start = self.pairs.generator.get_state()
+        self._save()
+        result = self._result(finished=True)
+        if self.folder is not None and self.group.first:
+            content = plain({**vars(result), "folder": None, "config": config.as_dict()})
+            content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
+            tensorfile.write_text(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
+        return result
+
+    # --- steps ---
+
+    def _planned(self) -> int | None:
+        """Steps of the whole run; None if they depend on how fast it goes."""
+        budget = self.config.budget
+        if budget.steps is not None:
+            return budget.steps
+        if budget.seconds is not None:
+            return None
+        return max(1, round(budget.epochs * len(self.pairs)))
+
+    def _plan(self, earlier: float, began: float) -> None:
+        """Turn a budget in seconds into steps, once enough of them have been timed."""
+        step, budget = self.progress.step, self.config.budget.seconds
+        assert budget is not None
+        if step == _WARM:
+            self._look()
+            self._timed_from = time.monotonic()
+        elif step == _WARM + _TIMED:
+            self._look()
+            now = time.monotonic()
+            each = (now - getattr(self, "_timed_from", began)) / _TIMED
+            left = (budget - earlier - (now - began)) * (1 - _SPARE)
+            self.progress.total = step + int(self.group.agree(max(left / each, 0)))
+            self.display.say(
+                f"{budget:g} s make {self.progress.total} steps, "
+                f"{self.progress.total / len(self.pairs):.1f} epochs"
+            )
+
+    def _look(self) -> None:
+        """Fetch what the last steps did; stop if none of them had a finite loss."""
+        if not self._queue:
+            return
+        progress, queue = self.progress, self._queue
+        self._queue = []
+        table = torch.stack([torch.stack([s.outcome.loss, s.outcome.norm]) for s in queue])
+        skipped = torch.stack([s.outcome.skipped for s in queue])
+        rows = torch.cat([table, skipped.unsqueeze(1)], dim=1).tolist()
+        for seen, (loss, norm, bad) in zip(queue, rows, strict=True):
+            self._norm = norm
+            progress.losses.append(math.nan if bad else loss)
+            progress.skipped_in_row = progress.skipped_in_row + 1 if bad else 0
+            if not bad:
+                continue
+            progress.skipped += 1
+            shapes = self._culprits(seen)
+            self.display.say(f"skipped a batch: loss {loss}, gradient {norm}; shapes {shapes}")
+            if self.journal is not None:
+                self.journal.add(
+                    {"epoch": progress.epoch, "skipped": {"loss": loss, "shapes": shapes}}
+                )
+            if progress.skipped_in_row >= self.config.runtime.max_skipped:
+                raise TrainingFailed(
+                    f"{progress.skipped_in_row} batches in a row had no finite loss, the last with "
+                    f"shapes {shapes} of the corpus. Look at these, or lower optimizer.lr "
+                    f"({self.config.optimizer.lr:g}) or set optimizer.clip"
+                )
+
+    def _culprits(self, seen: _Seen) -> list[int]:
+        """The numbers of the shapes to suspect, in the corpus as it was loaded."""
+        batch, pose = seen.batch, seen.outcome.pose
+        assert batch.index is not None
+        inputs = (batch.source, batch.target, batch.source_normals, batch.target_normals)
+        bad = torch.zeros_like(batch.index, dtype=torch.bool)
+        for cloud in inputs:
+            if cloud is not None:
+                bad |= ~cloud.isfinite().all(-1).all(-1)
+        if not bad.any() and len(pose.rotation) == len(bad):
+            bad = ~pose.rotation.isfinite().all(-1).all(-1)
+        if not bad.any():
+            bad = torch.ones_like(bad)
+        return self.pairs.numbers[batch.index[bad].cpu()].tolist()
+
+    # --- epochs ---
+
+    def _end_epoch(self, duration: float, steps: int) -> None:
+        self._look()
+        progress, config = self.progress, self.config
+        last = progress.step == progress.total
+        loss = _mean(progress.losses)
+        speed = steps * config.data.batch_size / duration
+        share = progress.step / (progress.total or progress.step)
+        line: dict[str, Any] = {
+            "epoch": progress.epoch,
+            "step": progress.step,
+            "loss": loss,
+            "lr": rate(config.optimizer, min(share, 1 - 1e-9)),
+            "gradient_norm": self._norm,
+            "skipped": sum(math.isnan(loss) for loss in progress.losses),
+            "pairs_per_second": round(speed, 1),
+            "seconds": round(duration, 3),
+        }
+        errors: dict[str, float] = {}
+        if last or (progress.epoch + 1) % config.runtime.validate_every == 0:
+            self.group.mean_([b for b in self.model.buffers() if b.is_floating_point()])
+            found = self._validate()
+            errors = line["validation"] = found.errors
+            self.metrics = errors
+            if errors[BEST_BY] < progress.best:
+                progress.best, progress.best_epoch = errors[BEST_BY], progress.epoch
+                self.best_metrics, self._best = errors, self.stepper.weights()
+            self.board.validation(found, progress.step)
+        line["best_epoch"] = progress.best_epoch
+        if self.journal is not None:
+            self.journal.add(line)
+        self.board.scalars({f"train/{name}": value for name, value in line.items()}, progress.step)
+        progress.epoch += 1
+        progress.in_epoch = 0
+        progress.losses = []
+        left = duration / steps * ((progress.total or progress.step) - progress.step)
+        self.display.epoch(
+            progress.epoch, progress.step, progress.total, loss, speed, errors, left
+        )
+
+    def _validate(self) -> Validation:
+        return validate(self.stepper, self.pairs.validation, self.config.refine, self.group)
+
+    # --- files ---
+
+    def _checkpoint(self) -> checkpoint.Checkpoint | None:
+        """The checkpoint to go on from, if there is one; it must be of this very run."""
+        if self.folder is None or not checkpoint.found(self.folder):
+            return None
+        found = checkpoint.load(self.folder)
+        checkpoint.check_same(found, self.config, self.protocol)
+        return found
+
+    def _finished(self) -> Result | None:
+        """The result of a run that is finished already."""
+        if self.folder is None or not (self.folder / checkpoint.RESULT).is_file():
+            return None
+        content = json.loads((self.folder / checkpoint.RESULT).read_text())
+        kept = {name: content[name] for name in Result.__dataclass_fields__}
+        return Result(**{**kept, "folder": self.folder})
+
+    def _save(self) -> None:
+        """Write the best weights if they are new, then a checkpoint."""
+        self._saved = time.monotonic()
+        if self.folder is None:
+            return
+        states = [torch.get_rng_state()]
+        if self.device.type == "cuda":
+            states.append(torch.cuda.get_rng_state(self.device))
+        everyone = [states]
+        if self.group.size > 1:
+            everyone = [[] for _ in range(self.group.size)]
+            torch.distributed.all_gather_object(everyone, states)
+        if self.group.first:
+            about = (self.folder, self.config, self.protocol, self.progress)
+            if self._best is not None:
+                checkpoint.save_weights(*about, self.best_metrics, self._best)
+                self._best = None
+            tensors = self.stepper.state() | {"random.pairs": self._epoch_start}
+            for rank, some in enumerate(everyone):
+                tensors |= {
+                    f"random.{kind}.{rank}": state
+                    for kind, state in zip(("cpu", "cuda"), some, strict=False)
+                }
+            checkpoint.save(*about, self.metrics, tensors)
+        self.group.wait()
+
+    def _restore(self, found: checkpoint.Checkpoint) -> None:
+        checkpoint.fit(self.model, found)
+        self.stepper.restore(found.tensors)
+        self.progress, self.metrics = found.progress, found.metrics
+        if self.progress.best_epoch >= 0 and self.folder is not None:
+            best = self.folder / checkpoint.BEST
+            self.best_metrics = checkpoint.load(best).metrics
+        self.pairs.generator.set_state(found.tensors["random.pairs"])
+        rank = self.group.rank
+        if f"random.cpu.{rank}" in found.tensors:
+            torch.set_rng_state(found.tensors[f"random.cpu.{rank}"])
+        if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
+            torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
+
+    def _result(self, *, finished: bool) -> Result:
+        progress = self.progress
+        return Result(
+            finished=finished,
+            step=progress.step,
+            total=progress.total,
+            epochs=progress.epoch,
+            seconds=progress.seconds,
+            best=self.best_metrics,
+            best_epoch=progress.best_epoch,
+            untrained=progress.untrained,
+            last=self.metrics,
+            skipped=progress.skipped,
+            folder=self.folder,
+        )
+
+
+def _mean(losses: list[float]) -> float:
+    """The mean of the losses that are numbers."""
+    kept = [loss for loss in losses if not math.isnan(loss)]
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+@contextmanager
+def _fast_products(bf16: bool) -> Iterator[None]:
+    """TF32 in a bfloat16 network's few float32 products, whose factors have no more digits."""
+    before = torch.get_float32_matmul_precision()
+    if bf16:
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
