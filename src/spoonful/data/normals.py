@@ -69,9 +69,12 @@ def estimate_normals(
         valid = mask.reshape(-1, n)
         kept = valid.unsqueeze(-1)
         flat = points.reshape(-1, n, 3).where(kept, 0.0)
-        # About the centroid, so that distances do not drown in a large offset.
+        # About the centroid and of size one, so that the squares of distances neither drown in a
+        # large offset nor vanish nor overflow.
         centroid = flat.sum(1, keepdim=True) / kept.sum(1, keepdim=True).clamp_min(1)
         centred = (flat - centroid).where(kept, 0.0)
+        extent = centred.abs().amax((1, 2), keepdim=True)
+        centred = centred / extent.where(extent > 0, 1.0)
         normals = _thinnest(centred, valid, min(k, n))
         outward = centred
         if viewpoint is not None:
@@ -84,26 +87,29 @@ def estimate_normals(
 
 def _thinnest(points: Tensor, valid: Tensor, k: int) -> Tensor:
     """For each of (B, N, 3) points the direction of least spread, its sign by its own rule."""
+    batch, n, _ = points.shape
     index, found = k_nearest(points, valid, k)
-    normals = torch.empty_like(points)
+    index = index + n * torch.arange(batch, device=points.device)[:, None, None]
     rows = max(1, _BUDGET // (9 * k))
-    for cloud, near, real, out in zip(points, index, found, normals, strict=True):
-        for start in range(0, len(cloud), rows):
-            part = slice(start, start + rows)
-            weight = real[part].unsqueeze(-1).to(points.dtype)
-            neighbors = cloud[near[part]]
-            total = weight.sum(-2, keepdim=True).clamp_min(1)
-            spread = (neighbors - (neighbors * weight).sum(-2, keepdim=True) / total) * weight
-            # Scaled to size one: the squares of tiny neighbourhoods would vanish.
-            largest = spread.abs().amax((-2, -1), keepdim=True)
-            spread = spread / largest.where(largest > 0, 1.0)
-            # Sums of products, not a matmul: TF32 must not round covariances.
-            covariance = (spread.unsqueeze(-1) * spread.unsqueeze(-2)).sum(-3)
-            direction = torch.linalg.eigh(covariance).eigenvectors[..., 0]
-            # eigh's sign is arbitrary: where orientation cannot decide, the largest part does.
-            main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
-            out[part] = direction.where(main >= 0, -direction)
-    return normals
+    directions = []
+    for near, real in zip(
+        index.reshape(-1, k).split(rows), found.reshape(-1, k, 1).split(rows), strict=True
+    ):
+        neighbors, weight = points.reshape(-1, 3)[near], real.to(points.dtype)
+        mean = (neighbors * weight).sum(-2, keepdim=True) / weight.sum(-2, keepdim=True).clamp_min(
+            1
+        )
+        spread = (neighbors - mean) * weight
+        # Scaled to size one: the squares of tiny neighbourhoods would vanish.
+        largest = spread.abs().amax((-2, -1), keepdim=True)
+        spread = spread / largest.where(largest > 0, 1.0)
+        # Sums of products, not a matmul: TF32 must not round covariances.
+        covariance = (spread.unsqueeze(-1) * spread.unsqueeze(-2)).sum(-3)
+        direction = torch.linalg.eigh(covariance).eigenvectors[..., 0]
+        # eigh's sign is arbitrary: where orientation cannot decide, the largest part does.
+        main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
+        directions.append(direction.where(main >= 0, -direction))
+    return torch.cat(directions).reshape(points.shape)
 
 
 def k_nearest(points: Tensor, valid: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -1,14 +1,9 @@
 """Point clouds and meshes in and out of files."""
 
-from spoonful.data.clouds.files import (
-    DEFAULT_SAMPLES,
-    FORMATS,
-    read_cloud,
-    read_mesh,
-    write_cloud,
-    write_mesh,
-)
+from spoonful.data.clouds.formats import FORMATS
+from spoonful.data.clouds.reading import DEFAULT_SAMPLES, read_cloud, read_mesh
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
+from spoonful.data.clouds.writing import write_cloud, write_mesh
 
 __all__ = [
     "DEFAULT_SAMPLES",

@@ -70,7 +70,9 @@ def read_stl(data: bytes, folder: Path) -> Arrays:
     if data.lstrip()[:5].lower() == b"solid" and end != len(data):
         if b"endsolid" not in data.lower():
             raise ValueError("it has no endsolid: truncated?")
-        body = _STL_FRAME.sub(b"", data).decode("utf-8", "replace").encode("ascii", "replace")
+        # Without normals, which follow from the corners: trimesh logs those it cannot read.
+        body = re.sub(rb"normal", b"", _STL_FRAME.sub(b"", data), flags=re.IGNORECASE)
+        body = body.decode("utf-8", "replace").encode("ascii", "replace")
         data = b"solid\n" + body + b"\nendsolid\n"
     else:
         expect(84, len(data), "an STL header")

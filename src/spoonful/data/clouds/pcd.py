@@ -11,7 +11,6 @@ from spoonful.data.clouds.limits import expect, expect_expansion
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
 
-ENCODINGS = ("binary_compressed", "binary", "ascii")
 # The longest descriptors in use have some hundreds of numbers for each point.
 _MAX_NUMBERS = 4096
 

@@ -1,22 +1,23 @@
-"""Point clouds and meshes from files and to files, whatever the format."""
+"""Clouds and meshes from files: whatever the format, whatever the file."""
 
 from __future__ import annotations
 
-import importlib
+import errno
 import os
 import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from spoonful.data.clouds.formats import FORMATS, Format, format_of, function
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import random_points
+from spoonful.data.sampling.common import unit
 from spoonful.extras import MissingExtra
 
 if TYPE_CHECKING:
@@ -24,54 +25,6 @@ if TYPE_CHECKING:
 
 # As many as the published clouds of ModelNet40 have.
 DEFAULT_SAMPLES = 2048
-
-
-@dataclass(frozen=True)
-class Format:
-    """How one kind of file is read and written.
-
-    Attributes:
-        name: what its files are called in messages.
-        module: where its reader and writer are; imported when the first such file is met.
-        read: name of a function `(data, folder) -> Arrays` there.
-        write: name of a function `(shape, encoding) -> bytes` there.
-        encodings: what `write_cloud(..., encoding=)` may say, the default first.
-        meshes: whether it has triangles.
-        magic: how its files begin, where they all do.
-    """
-
-    name: str
-    module: str
-    read: str = "read"
-    write: str = "write"
-    encodings: tuple[str, ...] = ()
-    meshes: bool = False
-    magic: bytes = b""
-
-
-_TEXT = Format("text", "tables", "read_text", "write_text")
-FORMATS = {
-    ".ply": Format(
-        "PLY",
-        "ply",
-        encodings=("binary_little_endian", "binary_big_endian", "ascii"),
-        meshes=True,
-        magic=b"ply",
-    ),
-    ".pcd": Format("PCD", "pcd", encodings=("binary_compressed", "binary", "ascii")),
-    ".obj": Format("OBJ", "meshes", "read_obj", "write_obj", meshes=True),
-    ".off": Format("OFF", "meshes", "read_off", "write_off", meshes=True, magic=b"OFF"),
-    ".stl": Format("STL", "meshes", "read_stl", "write_stl", meshes=True),
-    ".xyz": _TEXT,
-    ".txt": _TEXT,
-    ".csv": Format("CSV", "tables", "read_text", "write_csv"),
-    ".npy": Format("NPY", "tables", "read_npy", "write_npy", magic=b"\x93NUMPY"),
-    ".npz": Format("NPZ", "tables", "read_npz", "write_npz", magic=b"PK"),
-    ".las": Format("LAS", "las", "read", "write_las", magic=b"LASF"),
-    ".laz": Format("LAZ", "las", "read", "write_laz", magic=b"LASF"),
-    ".gltf": Format("glTF", "gltf", "read_gltf", "write_gltf", meshes=True),
-    ".glb": Format("GLB", "gltf", "read_glb", "write_glb", meshes=True, magic=b"glTF"),
-}
 
 
 def read_cloud(
@@ -109,6 +62,7 @@ def read_cloud(
         OSError: the file cannot be read: it is missing, a folder, or not permitted.
 
     >>> import tempfile
+    >>> from spoonful.data.clouds import write_cloud
     >>> path = Path(tempfile.mkdtemp()) / "corner.xyz"
     >>> write_cloud(path, Cloud(torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])))
     >>> read_cloud(path).points
@@ -120,6 +74,8 @@ def read_cloud(
         raise ValueError(f"points must be at least 1, got {points}")
     if generator is None:
         generator = torch.Generator().manual_seed(0)
+    elif generator.device.type != "cpu":
+        raise ValueError(f"generator must be on the CPU, got one on {generator.device}")
     path = Path(path)
     arrays, hint = _load(path)
     with _blaming(path, hint=hint):
@@ -152,62 +108,16 @@ def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> 
         return _mesh(arrays, drop_nonfinite)
 
 
-def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | None = None) -> None:
-    """Write a cloud, in the format of the file's extension.
-
-    Positions are written so that they are read back the same, except where the format cannot:
-    las and laz (200 million steps across the cloud or more), gltf and glb (float32 about the
-    mean). Normals and colours are written where the format has a place for them.
-
-    Args:
-        path: the file, overwritten if it exists.
-        cloud: at least one point.
-        encoding: for ply "binary_little_endian" (the default), "binary_big_endian" or "ascii";
-            for pcd "binary_compressed" (the default), "binary" or "ascii".
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "cloud.ply"
-    >>> write_cloud(path, Cloud(torch.eye(3)))
-    >>> bool((read_cloud(path).points == torch.eye(3)).all())
-    True
-    """
-    if len(cloud) == 0:
-        raise ValueError("cloud must have at least one point")
-    _write(Path(path), cloud, encoding)
-
-
-def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None = None) -> None:
-    """Write a mesh to a ply, obj, off, stl, gltf or glb file; otherwise as `write_cloud`."""
-    path = Path(path)
-    if len(mesh.faces) == 0:
-        raise ValueError("mesh must have at least one triangle")
-    if not _format(path).meshes:
-        known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind.meshes)
-        raise CloudFileError(f"{path}: {path.suffix} has no triangles; meshes go to {known}")
-    _write(path, mesh, encoding)
-
-
-def _format(path: Path) -> Format:
-    if path.suffix.lower() not in FORMATS:
-        raise CloudFileError(
-            f"{path}: cannot tell the format from {path.suffix or 'a name without extension'!r}; "
-            f"known are {', '.join(FORMATS)}"
-        )
-    return FORMATS[path.suffix.lower()]
-
-
-def _function(kind: Format, name: str) -> Any:
-    return getattr(importlib.import_module(f"spoonful.data.clouds.{kind.module}"), name)
-
-
 def _load(path: Path) -> tuple[Arrays, str]:
     """The file's arrays, and what to add to a complaint about them."""
-    # Before opening: a pipe or a device would block, or never end.
     mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        # A pipe would block, a device might never end.
         raise CloudFileError(f"{path}: not a regular file")
+    kind = format_of(path)
     data = path.read_bytes()
-    kind = _format(path)
     if not data:
         raise CloudFileError(f"{path}: the file is empty")
     hint = _hint(kind, data)
@@ -217,7 +127,7 @@ def _load(path: Path) -> tuple[Arrays, str]:
         warnings.simplefilter("ignore")
         # NumPy's way to say that it stopped amid the numbers. Half a cloud is no cloud.
         warnings.filterwarnings("error", message="string or file could not be read")
-        arrays: Arrays = _function(kind, kind.read)(data, path.parent)
+        arrays: Arrays = function(kind, kind.read)(data, path.parent)
     return arrays, hint
 
 
@@ -300,7 +210,7 @@ def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor |
     good = ((largest > 0) & largest.isfinite()).squeeze(-1)
     if not bool(good.any()):
         return None
-    normals = torch.nn.functional.normalize(normals / largest, dim=-1)
+    normals = unit(normals)
     if not bool(good.all()):
         if len(points) < 3:
             return None
@@ -320,11 +230,3 @@ def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
     if len(faces) == 0:
         raise ValueError("it has no triangles")
     return Mesh(vertices, faces)
-
-
-def _write(path: Path, shape: Cloud | Mesh, encoding: str | None) -> None:
-    kind = _format(path)
-    if encoding is not None and encoding not in kind.encodings:
-        choices = ", ".join(kind.encodings) or "none: leave it out"
-        raise ValueError(f"encoding must be one of {choices} for {path.suffix}, got {encoding!r}")
-    path.write_bytes(_function(kind, kind.write)(shape, encoding))

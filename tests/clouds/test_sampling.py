@@ -1,0 +1,320 @@
+"""Fewer points, points on triangles, and pairs in the unit ball."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spoonful.data.sampling import (
+    farthest_points,
+    normalize_pair,
+    random_points,
+    sample_surface,
+    take,
+    voxel_average,
+    voxel_average_to,
+)
+from spoonful.geometry import Pose
+
+
+def cloud(seed: int, count: int = 200, **kind: object) -> torch.Tensor:
+    return torch.randn(count, 3, generator=torch.Generator().manual_seed(seed), **kind)
+
+
+def pose(seed: int) -> Pose:
+    generator = torch.Generator().manual_seed(seed)
+    q = torch.linalg.qr(torch.randn(3, 3, generator=generator, dtype=torch.float64)).Q
+    return Pose(q * q.det(), torch.randn(3, generator=generator, dtype=torch.float64))
+
+
+# Voxel averages.
+
+
+@given(seed=st.integers(0, 10**6), size=st.floats(0.05, 5.0))
+def test_voxel_averages_are_the_means_of_their_cells(seed: int, size: float) -> None:
+    points = cloud(seed, dtype=torch.float64)
+    cells = ((points - points.amin(0)) / size).floor().long()
+    expected = [
+        points[(cells == cell).all(-1)].mean(0) for cell in torch.unique(cells, dim=0).unbind()
+    ]
+    torch.testing.assert_close(voxel_average(points, size).points, torch.stack(expected))
+
+
+def test_a_cell_as_large_as_the_cloud_leaves_the_centroid() -> None:
+    points = cloud(0)
+    average = voxel_average(points, 100.0).points
+    torch.testing.assert_close(average, points.mean(0, keepdim=True))
+
+
+def test_tiny_cells_leave_the_points() -> None:
+    points = cloud(0)
+    kept = voxel_average(points, 1e-12).points
+    torch.testing.assert_close(kept.sort(0).values, points.sort(0).values, atol=0, rtol=0)
+
+
+def test_voxel_average_moves_with_the_cloud() -> None:
+    points = cloud(1, dtype=torch.float64).mul(1024).round() / 1024
+    shift = torch.tensor([524288.0, -65536.0, 128.0], dtype=torch.float64)
+    moved = voxel_average(points + shift, 0.5).points - shift
+    torch.testing.assert_close(moved, voxel_average(points, 0.5).points, atol=1e-9, rtol=0)
+
+
+def test_voxel_average_does_not_depend_on_the_order_of_points() -> None:
+    points = cloud(2)
+    shuffled = points[torch.randperm(len(points), generator=torch.Generator().manual_seed(0))]
+    first, second = voxel_average(points, 0.7).points, voxel_average(shuffled, 0.7).points
+    torch.testing.assert_close(first, second)
+
+
+def test_voxel_normals_are_averaged_to_unit_length() -> None:
+    points = torch.tensor([[0.0, 0, 0], [0.1, 0, 0], [5, 0, 0], [5.1, 0, 0]])
+    normals = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1]])
+    averaged = voxel_average(points, 1.0, normals).normals
+    half = math.sqrt(0.5)
+    torch.testing.assert_close(averaged, torch.tensor([[half, half, 0.0], [0, 0, 0]]))
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 200))
+def test_the_search_for_a_cell_size_leaves_exactly_count(seed: int, count: int) -> None:
+    points = cloud(seed)
+    found = voxel_average_to(points, count, normals=points)
+    assert found.points.shape == (count, 3)
+    assert found.normals is not None
+    assert found.normals.shape == (count, 3)
+    grid = {tuple(p) for p in voxel_average(points, found.size).points.tolist()}
+    assert {tuple(p) for p in found.points.tolist()} <= grid
+
+
+def test_the_paper_s_1024_points_need_no_random_choice() -> None:
+    points = cloud(3, 20_000)
+    first = voxel_average_to(points, 1024, generator=torch.Generator().manual_seed(0))
+    second = voxel_average_to(points, 1024, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(first.points, second.points)
+    assert len(voxel_average(points, first.size).points) == 1024
+
+
+def test_where_no_size_fits_a_seeded_subset_is_taken() -> None:
+    # A regular grid: cells merge by whole layers, and 50 is never met.
+    axis = torch.arange(8.0)
+    points = torch.cartesian_prod(axis, axis, axis)
+    found = [
+        voxel_average_to(points, 50, generator=torch.Generator().manual_seed(seed))
+        for seed in (0, 0, 1)
+    ]
+    assert len(voxel_average(points, found[0].size).points) == 64
+    assert torch.equal(found[0].points, found[1].points)
+    assert not torch.equal(found[0].points, found[2].points)
+
+
+def test_too_few_distinct_points_are_an_error() -> None:
+    with pytest.raises(ValueError, match="points holds 2 distinct points, but count is 3"):
+        voxel_average_to(torch.tensor([[0.0, 0, 0]] * 5 + [[1.0, 0, 0]] * 5), 3)
+    with pytest.raises(ValueError, match="points holds 1 distinct points, but count is 2"):
+        voxel_average_to(torch.ones(5, 3), 2)
+    assert voxel_average_to(torch.ones(5, 3), 1).points.tolist() == [[1, 1, 1]]
+
+
+def test_voxel_mistakes_are_named() -> None:
+    for wrong, words in [
+        ((torch.rand(2, 5, 3), 1.0), r"points must have shape \(N, 3\)"),
+        ((torch.zeros(0, 3), 1.0), "N >= 1"),
+        ((torch.rand(5, 3), 0.0), "size must be positive"),
+        ((torch.rand(5, 3), torch.nan), "size must be positive"),
+        ((torch.rand(5, 3) * torch.inf, 1.0), "points must be finite"),
+        ((torch.rand(5, 3), 1.0, torch.rand(4, 3)), "normals must have the shape of points"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            voxel_average(*wrong)
+
+
+# Farthest and random points.
+
+
+def plain_farthest(points: list[list[float]], count: int) -> list[int]:
+    """The definition, word for word."""
+    chosen = [0]
+    while len(chosen) < count:
+        best = max(
+            (i for i in range(len(points)) if i not in chosen),
+            key=lambda i: min(math.dist(points[i], points[j]) for j in chosen),
+        )
+        chosen.append(best)
+    return chosen
+
+
+@given(seed=st.integers(0, 10**6))
+def test_farthest_points_are_those_of_the_definition(seed: int) -> None:
+    points = cloud(seed, 40, dtype=torch.float64)
+    assert farthest_points(points, 15).tolist() == plain_farthest(points.tolist(), 15)
+
+
+def test_farthest_points_come_in_batches_with_masks() -> None:
+    clouds = torch.stack([cloud(seed, 60) for seed in range(6)]).reshape(2, 3, 60, 3)
+    mask = torch.arange(60).expand(2, 3, 60) < 50
+    index = farthest_points(clouds, 20, mask=mask)
+    assert index.shape == (2, 3, 20)
+    for i in range(2):
+        for j in range(3):
+            assert torch.equal(index[i, j], farthest_points(clouds[i, j, :50], 20))
+
+
+def test_farthest_points_never_repeat_even_where_points_coincide() -> None:
+    index = farthest_points(torch.ones(10, 3), 10)
+    assert sorted(index.tolist()) == list(range(10))
+
+
+def test_the_generator_chooses_where_farthest_points_start() -> None:
+    starts = {
+        int(farthest_points(cloud(0), 1, generator=torch.Generator().manual_seed(seed)))
+        for seed in range(20)
+    }
+    assert len(starts) > 10
+
+
+def test_farthest_points_of_a_far_away_cloud() -> None:
+    near = cloud(4, 100, dtype=torch.float64).mul(1024).round() / 1024
+    assert torch.equal(farthest_points(near + 2.0**22, 30), farthest_points(near, 30))
+
+
+def test_random_points_are_a_uniform_subset() -> None:
+    generator = torch.Generator().manual_seed(0)
+    mask = torch.tensor([True] * 5 + [False] * 3)
+    index = random_points(torch.rand(4000, 8, 3), 2, generator, mask.expand(4000, 8))
+    assert (index[:, 0] != index[:, 1]).all()
+    counts = torch.bincount(index.flatten(), minlength=8)
+    assert (counts[5:] == 0).all()
+    assert ((counts[:5] - 1600).abs() < 150).all()
+
+
+def test_more_points_than_there_are_is_an_error() -> None:
+    for choose in (farthest_points, random_points):
+        with pytest.raises(ValueError, match=r"count must be between 1 and .* 10, got 11"):
+            choose(torch.rand(10, 3), 11)
+        with pytest.raises(ValueError, match=r"mask must have shape \(10,\), got \(9,\)"):
+            choose(torch.rand(10, 3), 2, mask=torch.ones(9, dtype=torch.bool))
+
+
+def test_take_gathers_along_with_batches() -> None:
+    values = torch.arange(24.0).reshape(2, 4, 3)
+    index = torch.tensor([[3, 0], [1, 1]])
+    expected = torch.stack([values[0, [3, 0]], values[1, [1, 1]]])
+    assert torch.equal(take(values, index), expected)
+
+
+# Points on triangles.
+
+
+def test_surface_samples_are_uniform_by_area() -> None:
+    # A square of two triangles, a second one twice as far across, and a triangle without area.
+    vertices = torch.tensor(
+        [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 9], [2, 0, 9], [0, 2, 9]]
+    )
+    faces = torch.tensor([[0, 1, 2], [0, 2, 3], [1, 1, 2], [4, 5, 6]])
+    sample = sample_surface(vertices, faces, 30_000, torch.Generator().manual_seed(0))
+    share = torch.bincount(sample.face, minlength=4) / 30_000
+    torch.testing.assert_close(share, torch.tensor([1, 1, 0, 4]) / 6, atol=0.01, rtol=0)
+    square = sample.points[sample.face < 2]
+    cells = torch.bincount((square[:, 0] * 4).long() * 4 + (square[:, 1] * 4).long(), minlength=16)
+    assert (cells / cells.sum() - 1 / 16).abs().max() < 0.01
+
+
+def test_surface_samples_lie_on_their_triangles() -> None:
+    generator = torch.Generator().manual_seed(0)
+    vertices = torch.randn(30, 3, generator=generator, dtype=torch.float64)
+    faces = torch.randint(0, 30, (20, 3), generator=generator)
+    sample = sample_surface(vertices, faces, 500, generator)
+    corners = vertices[faces[sample.face]]
+    weights = torch.linalg.lstsq(
+        torch.cat([corners.mT, torch.ones(500, 1, 3)], dim=1),
+        torch.cat([sample.points, torch.ones(500, 1)], dim=1).unsqueeze(-1),
+    ).solution
+    assert weights.min() > -1e-9
+    normal = torch.linalg.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    torch.testing.assert_close(
+        sample.normals, normal / torch.linalg.vector_norm(normal, dim=-1, keepdim=True)
+    )
+
+
+def test_surface_samples_repeat_with_their_generator() -> None:
+    vertices, faces = torch.rand(9, 3), torch.arange(9).reshape(3, 3)
+    first, again = (
+        sample_surface(vertices, faces, 50, torch.Generator().manual_seed(3)) for _ in range(2)
+    )
+    assert torch.equal(first.points, again.points)
+
+
+def test_surfaces_without_area_are_an_error() -> None:
+    for faces in (torch.zeros(0, 3, dtype=torch.int64), torch.tensor([[0, 0, 1]])):
+        with pytest.raises(ValueError, match="faces must have a total area above 0"):
+            sample_surface(torch.rand(3, 3), faces, 10)
+
+
+# Pairs.
+
+
+@given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e4), shared=st.booleans())
+def test_a_pose_goes_to_the_unit_ball_and_back(seed: int, scale: float, shared: bool) -> None:
+    source = scale * cloud(seed, 50, dtype=torch.float64)
+    truth = pose(seed)
+    truth = Pose(truth.rotation, scale * truth.translation)
+    target = truth.apply(source)
+    pair = normalize_pair(source, target, shared_center=shared)
+    inside = pair.from_original(truth)
+    torch.testing.assert_close(inside.apply(pair.source), pair.target)
+    back = pair.to_original(inside)
+    torch.testing.assert_close(back.rotation, truth.rotation)
+    torch.testing.assert_close(back.translation, truth.translation, atol=1e-9 * scale, rtol=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), offset=st.floats(0, 1e4))
+def test_pairs_fill_the_unit_ball(seed: int, offset: float) -> None:
+    pair = normalize_pair(cloud(seed, 30) + offset, 3 * cloud(seed + 1, 40))
+    lengths = [part.norm(dim=-1).max() for part in (pair.source, pair.target)]
+    assert max(lengths) <= 1
+    assert max(lengths) > 1 - 1e-5
+
+
+def test_poses_between_maps_keep_millimetres() -> None:
+    generator = torch.Generator().manual_seed(0)
+    corner = torch.tensor([5e5, 5.4e6, 300.0], dtype=torch.float64)
+    source = corner + 100 * torch.rand(50, 3, generator=generator, dtype=torch.float64)
+    truth = Pose(pose(5).rotation, torch.tensor([1e6, -2e6, 50.0], dtype=torch.float64))
+    pair = normalize_pair(source, truth.apply(source))
+    # A network's answer is float32; what it says is right to 1e-7 of the extent.
+    answer = pair.from_original(truth).to(torch.float32)
+    back = pair.to_original(answer)
+    assert back.translation.dtype == torch.float64
+    assert (back.apply(source) - truth.apply(source)).abs().max() < 1e-3
+    torch.testing.assert_close(
+        back.rotation @ back.rotation.mT, torch.eye(3, dtype=torch.float64), atol=1e-12, rtol=0
+    )
+
+
+def test_pairs_come_in_batches_and_padding_decides_nothing() -> None:
+    source = torch.stack([cloud(seed, 30) for seed in range(4)])
+    target = torch.stack([2 * cloud(seed, 20) for seed in range(4, 8)])
+    padded = torch.cat([source, torch.full((4, 6, 3), 1e6)], dim=1)
+    mask = (torch.arange(36) < 30).expand(4, 36)
+    pair = normalize_pair(padded, target, source_mask=mask)
+    for i in range(4):
+        alone = normalize_pair(source[i], target[i])
+        torch.testing.assert_close(pair.source[i, :30], alone.source)
+        torch.testing.assert_close(pair.target[i], alone.target)
+        torch.testing.assert_close(pair.scale[i], alone.scale)
+    identity = Pose.identity(4)
+    assert pair.to_original(identity).rotation.shape == (4, 3, 3)
+
+
+def test_pairs_that_cannot_be_scaled_are_an_error() -> None:
+    with pytest.raises(ValueError, match="hold more than one distinct point"):
+        normalize_pair(torch.ones(5, 3), torch.zeros(4, 3))
+    with pytest.raises(ValueError, match="must be finite"):
+        normalize_pair(torch.rand(5, 3), torch.full((4, 3), torch.nan))
+    with pytest.raises(ValueError, match="same leading dimensions"):
+        normalize_pair(torch.rand(2, 5, 3), torch.rand(3, 5, 3))
+    with pytest.raises(ValueError, match=r"source must have shape \(\.\.\., N, 3\)"):
+        normalize_pair(torch.rand(5, 2), torch.rand(5, 3))
