@@ -16,7 +16,9 @@ gathering single numbers is several times faster than gathering rows of three.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import NamedTuple
 
@@ -30,7 +32,7 @@ from spoonful.data.protocols import Protocol
 from spoonful.geometry import Pose
 from spoonful.geometry.euler import rotation_from_euler
 
-# Pairs that are made at once when batches are smaller than this.
+# Pairs that are made at once; smaller batches are cut from them.
 BLOCK = 256
 # What is drawn ahead where random numbers are reused: half-spaces of each shape, noise.
 CROPS_AHEAD = 16
@@ -50,12 +52,15 @@ class PairGenerator:
         generator: the random numbers, on the corpus' device. None: a new one with seed 0.
         normals: whether to bring normals, where the corpus has them.
         reuse: whether different pairs may share random numbers other than those of their poses.
-            The distribution of a pair is the same either way. With reuse, all sources that are
-            made at once (some 256) take their points in one random order, each from another
-            place on, and all targets in a second order; 16 half-spaces are found ahead for each
-            shape, of which a pair gets two; and noise is read from a table of 4 million numbers,
-            from a random place on. None: reuse on a CPU, where it is many times faster; not on
-            an accelerator, where it gains little.
+            The distribution of a pair is the same either way. With reuse, 16 half-spaces are
+            found ahead for each shape, each with its points in a random order, and a pair gets
+            two of them and reads on from a random place; without a crop, all sources that are
+            made at once (some 256) read from one random order, and all targets from another; and
+            noise is read from a table of 4 million numbers. None: reuse on a CPU, where it is
+            many times faster; not on an accelerator, where it gains little.
+
+    On a CPU with several threads (`torch.get_num_threads`) an epoch is made ahead, each thread at
+    a block of pairs of its own; the pairs do not depend on their number.
 
     Batches have no `clean` shapes, which only test metrics need. Clouds are (B, N, 3) views of
     memory that is ordered (3, B, N): use `reshape` on them rather than `view`.
@@ -91,16 +96,15 @@ class PairGenerator:
         self.batch_size = batch_size
         self.generator = generator
         self.reuse = device.type == "cpu" if reuse is None else reuse
-        self._device = device
         self._sampling = protocol.sampling_for("train")
         self._noise = protocol.noise_for("train")
         both = [corpus.points, corpus.normals] if normals else [corpus.points]
         channels = torch.cat([channel for channel in both if channel is not None], dim=-1)
         self._planes = channels.permute(2, 0, 1).contiguous()
-        self._crops: dict[float, Tensor] = {}
+        self._ahead: tuple[_Ahead, ...] = ()
         self._table: Tensor | None = None
         if self.reuse:
-            self._draw_ahead()
+            self._draw_ahead(_Chance(generator, reuse=True))
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
@@ -108,196 +112,290 @@ class PairGenerator:
 
     def __iter__(self) -> Iterator[Batch]:
         """One epoch: the shapes in random order, none of them twice."""
-        order = self._permutation(len(self.corpus))[: len(self) * self.batch_size]
-        # Several small batches are made at once, since each operation has a cost of its own.
-        several = max(1, BLOCK // self.batch_size) * self.batch_size
-        for index in order.split(several):
-            block = self.pairs(index)
+        chance = _Chance(self.generator, self.reuse)
+        order = chance.permutation(len(self.corpus))[: len(self) * self.batch_size]
+        motion, pose = self._motion(chance, len(order))
+        size = max(1, BLOCK // self.batch_size) * self.batch_size
+        parts = [slice(first, first + size) for first in range(0, len(order), size)]
+        chances = chance.split(len(parts))
+        tasks = [
+            _Task(order[part], _part(motion, part), _part(pose, part), own)
+            for part, own in zip(parts, chances, strict=True)
+        ]
+        for block in self._blocks(tasks):
             for first in range(0, len(block), self.batch_size):
                 yield _slice(block, slice(first, first + self.batch_size))
 
     def pairs(self, index: Tensor) -> Batch:
         """A pair of each of the shapes at `index`, (B,) int64 on the corpus' device."""
-        body = self._body(index)
-        source_at, target_at = self._choose(body, index)
-        motion = self._motion(len(index))
+        chance = _Chance(self.generator, self.reuse)
+        return self._make(_Task(index, *self._motion(chance, len(index)), chance))
+
+    def _blocks(self, tasks: Sequence[_Task]) -> Iterator[Batch]:
+        """Make the blocks, in their order; on a CPU, several ahead, each in a thread of its own."""
+        threads = torch.get_num_threads() if self._planes.device.type == "cpu" else 1
+        if threads == 1 or len(tasks) == 1:
+            yield from map(self._make, tasks)
+            return
+        # Threads that each start threads for every operation would only be in each other's way.
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            waiting: deque[Future[Batch]] = deque()
+            for task in tasks:
+                waiting.append(pool.submit(self._make, task))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            # Theirs alone: other threads that are started later shall have what this one has.
+            torch.set_num_threads(threads)
+            while waiting:
+                yield waiting.popleft().result()
+
+    def _make(self, task: _Task) -> Batch:
+        index, motion, pose, chance = task
+        body = self._body(index, chance)
+        at = self._choose(body, index, chance)
+        # Both clouds at once: what the second gathers is then in the cache already.
+        source, target = body.gather(torch.cat(at, dim=1)).split([part.shape[1] for part in at], 2)
         moves = self.protocol.pose.moves
-        source, source_normals = self._cloud(body, source_at, motion if moves == "source" else None)
-        target, target_normals = self._cloud(body, target_at, motion if moves == "target" else None)
+        source_points, source_normals = self._cloud(
+            source, motion if moves == "source" else None, chance
+        )
+        target_points, target_normals = self._cloud(
+            target, motion if moves == "target" else None, chance
+        )
         return Batch(
-            source=source,
-            target=target,
+            source=source_points,
+            target=target_points,
             source_normals=source_normals,
             target_normals=target_normals,
-            pose=motion.inverse() if moves == "source" else motion,
+            pose=pose,
             label=self.corpus.labels[index],
             index=index,
         )
 
-    def _body(self, index: Tensor) -> _Body:
-        """What both clouds of each pair are made of: the shape, or one sample of it."""
-        body = _Body(self._planes, index)
-        if self._sampling != "shared":
-            return body
-        sample = body.gather(self._order(len(index), body.size, self.protocol.points))
-        if self._noise is not None and self._noise.on == "shared":
-            sample[:3] += self._jitter(sample[:3].shape)
-        return _Body(sample, torch.arange(len(index), device=self._device))
+    def _motion(self, chance: _Chance, count: int) -> tuple[Pose, Pose]:
+        """Motions of one cloud of each pair, and the poses that are then the true ones."""
+        pose = self.protocol.pose
+        angles, shift = chance.uniform(2, count, 3)
+        motion = Pose(
+            rotation_from_euler(angles * pose.max_degrees, "zyx", degrees=True),
+            (2 * shift - 1) * pose.max_translation,
+        )
+        return motion, motion.inverse() if pose.moves == "source" else motion
 
-    def _choose(self, body: _Body, index: Tensor) -> tuple[Tensor, Tensor]:
+    def _body(self, index: Tensor, chance: _Chance) -> _Clouds:
+        """What both clouds of each pair are made of: the shape, or one sample of it."""
+        shapes = _Clouds(self._planes, index)
+        if self._sampling != "shared":
+            return shapes
+        planes = shapes.gather(chance.order(len(index), shapes.size, self.protocol.points))
+        if self._noise is not None and self._noise.on == "shared":
+            planes[:3] += self._jitter(planes[:3].shape, chance)
+        return _Clouds.of(planes)
+
+    def _choose(self, body: _Clouds, index: Tensor, chance: _Chance) -> tuple[Tensor, Tensor]:
         """Which points of the body the sources (B, N) and the targets (B, M) have, in order."""
         count, points = len(index), self.protocol.points
-        if self.protocol.crop is not None:
-            views = self._views(body, index, self.protocol.crop)
-            source, target = (
-                view.pick(self._order(count, view.size, size))
-                for view, size in zip(views, self.protocol.sizes, strict=True)
+        if self._ahead:
+            # Two different ones of each shape's half-spaces.
+            first = chance.integers(CROPS_AHEAD, count)
+            second = (first + chance.integers(CROPS_AHEAD - 1, count) + 1) % CROPS_AHEAD
+            return (
+                self._ahead[0].draw(index, first, chance),
+                self._ahead[1].draw(index, second, chance),
             )
+        if self.protocol.crop is not None:
+            sizes = zip(self.protocol.crop, self.protocol.sizes, strict=True)
+            source, target = (_cropped(body, keep, take, chance) for keep, take in sizes)
             return source, target
         if self._sampling == "disjoint":
-            source, target = self._order(count, body.size, 2 * points).split(points, dim=1)
+            source, target = chance.order(count, body.size, 2 * points).split(points, dim=1)
             return source, target
         pool = body.size if self._sampling == "independent" else points
-        return self._order(count, pool, points), self._order(count, pool, points)
+        return chance.order(count, pool, points), chance.order(count, pool, points)
 
-    def _views(self, body: _Body, index: Tensor, keep: tuple[float, float]) -> tuple[_View, _View]:
-        """The points of each body that two half-spaces keep."""
-        count = len(index)
-        if not self._crops or body.planes is not self._planes:
-            return _View.fresh(self._crop(body, keep[0])), _View.fresh(self._crop(body, keep[1]))
-        # Two different half-spaces of each shape.
-        first = self._integers(CROPS_AHEAD, count)
-        second = (first + 1 + self._integers(CROPS_AHEAD - 1, count)) % CROPS_AHEAD
-        return (
-            _View(self._crops[keep[0]], index * CROPS_AHEAD + first),
-            _View(self._crops[keep[1]], index * CROPS_AHEAD + second),
-        )
-
-    def _crop(self, body: _Body, keep: float) -> Tensor:
-        """The points (B, K) that lie furthest along a random direction, in no special order."""
-        direction = torch.randn(3, len(body.row), 1, generator=self.generator, device=self._device)
-        direction = F.normalize(direction, dim=0)
-        x, y, z = (plane.index_select(0, body.row) for plane in body.planes[:3])
-        height = (x * direction[0]).addcmul_(y, direction[1]).addcmul_(z, direction[2])
-        kept = body.size - 1 - int((1.0 - keep) * (body.size - 1))
-        return height.topk(kept, dim=1, sorted=False).indices
-
-    def _motion(self, count: int) -> Pose:
-        pose = self.protocol.pose
-        uniform = torch.rand(2, count, 3, generator=self.generator, device=self._device)
-        return Pose(
-            rotation_from_euler(uniform[0] * pose.max_degrees, "zyx", degrees=True),
-            (2 * uniform[1] - 1) * pose.max_translation,
-        )
-
-    def _cloud(self, body: _Body, at: Tensor, motion: Pose | None) -> tuple[Tensor, Tensor | None]:
-        """Clouds of the body's points at `at`, moved and jittered: points, normals (B, N, 3)."""
-        planes = body.gather(at)
+    def _cloud(
+        self, planes: Tensor, motion: Pose | None, chance: _Chance
+    ) -> tuple[Tensor, Tensor | None]:
+        """Clouds (C, B, N), moved and jittered: points and normals, (B, N, 3) each."""
         points, normals = planes[:3], planes[3:]
         noise = None
         if self._noise is not None and self._noise.on == "both":
-            noise = self._jitter(points.shape)
+            noise = self._jitter(points.shape, chance)
         if motion is not None:
             shift = motion.translation.T.unsqueeze(-1)
-            points = _turned(motion.rotation, points, shift if noise is None else shift + noise)
+            start = shift.expand(points.shape).clone() if noise is None else shift + noise
+            points = _turned(motion.rotation, points, start)
             normals = _turned(motion.rotation, normals) if len(normals) else normals
         elif noise is not None:
-            points = points + noise
+            points += noise
         return points.permute(1, 2, 0), normals.permute(1, 2, 0) if len(normals) else None
 
-    def _jitter(self, shape: torch.Size) -> Tensor:
-        """Clipped Gaussian noise."""
+    def _jitter(self, shape: torch.Size, chance: _Chance) -> Tensor:
+        """Clipped Gaussian noise, not to be written to."""
         assert self._noise is not None
         amount = shape.numel()
         if self._table is not None and amount <= len(self._table):
-            first = int(self._integers(len(self._table) - amount + 1, 1))
+            first = int(chance.integers(len(self._table) - amount + 1, 1))
             return self._table[first : first + amount].view(shape)
-        noise = torch.randn(shape, generator=self.generator, device=self._device)
+        noise = chance.normal(*shape)
         return noise.mul_(self._noise.sigma).clamp_(-self._noise.clip, self._noise.clip)
 
-    def _order(self, count: int, pool: int, take: int) -> Tensor:
-        """`take` of `pool` numbers in random order, for each of `count` pairs: (count, take)."""
-        if take > pool:  # all of them, and some twice
-            more = self._integers(pool, count, take - pool)
-            return torch.cat([self._order(count, pool, pool), more], dim=1)
-        if self.reuse:
-            # One order, entered at a different place for each pair.
-            order = self._permutation(pool)
-            windows = torch.cat([order, order[:take]]).unfold(0, take, 1)
-            return windows.index_select(0, self._integers(pool, count))
-        keys = torch.rand(count, pool, generator=self.generator, device=self._device)
-        return keys.argsort(dim=1)[:, :take]
-
-    def _permutation(self, size: int) -> Tensor:
-        return torch.randperm(size, generator=self.generator, device=self._device)
-
-    def _integers(self, end: int, *shape: int) -> Tensor:
-        return torch.randint(end, shape, generator=self.generator, device=self._device)
-
-    def _draw_ahead(self) -> None:
+    def _draw_ahead(self, chance: _Chance) -> None:
         """Find half-spaces of every shape, and fill the table of noise."""
-        small = torch.int16 if self._planes.shape[2] <= 1 << 15 else torch.int32
         if self.protocol.crop is not None and self._sampling != "shared":
-            every = torch.arange(len(self.corpus), device=self._device)
-            every = every.repeat_interleave(CROPS_AHEAD)
-            for keep in set(self.protocol.crop):
-                parts = [
-                    self._crop(_Body(self._planes, part), keep).to(small)
-                    for part in every.split(256)
-                ]
-                self._crops[keep] = torch.cat(parts)
+            wanted = list(zip(self.protocol.crop, self.protocol.sizes, strict=True))
+            found = {
+                each: _Ahead.find(self._planes, *each, chance) for each in dict.fromkeys(wanted)
+            }
+            self._ahead = tuple(found[each] for each in wanted)
         if self._noise is not None:
-            self._table = self._jitter(torch.Size([NOISE_AHEAD]))
+            self._table = self._jitter(torch.Size([NOISE_AHEAD]), chance)
 
 
-class _Body(NamedTuple):
-    """Clouds that pairs are made of.
+class _Task(NamedTuple):
+    """What a block of pairs is made from: shapes (B,), motions, true poses, random numbers."""
+
+    shapes: Tensor
+    motion: Pose
+    pose: Pose
+    chance: _Chance
+
+
+class _Clouds(NamedTuple):
+    """A cloud for each of B pairs, out of K.
 
     Attributes:
-        planes: (C, K, P) the coordinates of K clouds, and perhaps their normals'.
-        row: (B,) which of the K each pair is made of.
+        planes: (C, K, P) the coordinates of the K clouds, or whatever else their points have.
+        row: (B,) which of the K each pair has.
     """
 
     planes: Tensor
     row: Tensor
 
+    @classmethod
+    def of(cls, planes: Tensor) -> _Clouds:
+        """A cloud of its own for each pair."""
+        return cls(planes, torch.arange(planes.shape[1], device=planes.device))
+
     @property
     def size(self) -> int:
-        """Points in each cloud."""
+        """The number of points in each cloud."""
         return self.planes.shape[2]
 
     def gather(self, at: Tensor) -> Tensor:
-        """The points at `at`, (B, N): new planes (C, B, N)."""
-        flat = at + (self.row * self.size).unsqueeze(-1)
+        """The points with the numbers `at`, (B, N): new planes (C, B, N)."""
+        start = self.row * self.size
+        if self.planes[0].numel() < 1 << 31:
+            start = start.int()  # half the memory to write and to read
+        flat = at + start.unsqueeze(-1)
         gathered = self.planes.flatten(1).index_select(1, flat.flatten())
         return gathered.view(-1, *flat.shape)
 
 
-class _View(NamedTuple):
-    """The points that half-spaces keep: row `row[b]` of `kept`, (R, K), for pair b."""
+class _Ahead(NamedTuple):
+    """Half-spaces of every shape that were found ahead, each with its points in random order.
+
+    Attributes:
+        kept: (CROPS_AHEAD, S, K + take) the points that are kept, and the first `take` again, so
+            that there are `take` in a row from any place on.
+        take: how many a cloud has.
+    """
 
     kept: Tensor
-    row: Tensor
+    take: int
 
     @classmethod
-    def fresh(cls, kept: Tensor) -> _View:
-        return cls(kept, torch.arange(len(kept), device=kept.device))
+    def find(cls, planes: Tensor, keep: float, take: int, chance: _Chance) -> _Ahead:
+        """Find them for shapes given as planes (C, S, P)."""
+        small = torch.int16 if planes.shape[2] <= 1 << 15 else torch.int32
+        every = torch.arange(planes.shape[1], device=planes.device)
+        rounds = []
+        for _ in range(CROPS_AHEAD):
+            for part in every.split(BLOCK):
+                kept = _cropped(_Clouds(planes, part), keep, None, chance)
+                rounds.append(torch.cat([kept, kept[:, :take]], dim=1).to(small))
+        return cls(torch.cat(rounds).view(CROPS_AHEAD, len(every), -1), take)
 
-    @property
-    def size(self) -> int:
-        return self.kept.shape[1]
+    def draw(self, shape: Tensor, which: Tensor, chance: _Chance) -> Tensor:
+        """`take` points of half-space `which` (B,) of each `shape` (B,): (B, take)."""
+        _, shapes, length = self.kept.shape
+        first = chance.integers(length - self.take, len(shape))
+        windows = self.kept.flatten().unfold(0, self.take, 1)
+        return windows.index_select(0, (which * shapes + shape) * length + first)
 
-    def pick(self, order: Tensor) -> Tensor:
-        """The kept points in this order, (B, N) of numbers below `size`."""
-        flat = order + (self.row * self.size).unsqueeze(-1)
-        return self.kept.flatten().index_select(0, flat.flatten()).view(flat.shape)
+
+class _Chance:
+    """Random numbers, on the device of `generator`."""
+
+    def __init__(self, generator: torch.Generator, reuse: bool) -> None:
+        self._generator, self._reuse = generator, reuse
+
+    def split(self, count: int) -> list[_Chance]:
+        """Random numbers for `count` tasks, which do not depend on the order of the tasks.
+
+        On an accelerator tasks are done in order, and a new seed would mean waiting for it.
+        """
+        if self._generator.device.type != "cpu":
+            return [self] * count
+        seeds = self.integers(1 << 62, count).tolist()
+        return [_Chance(torch.Generator().manual_seed(seed), self._reuse) for seed in seeds]
+
+    def uniform(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self._generator, device=self._generator.device)
+
+    def normal(self, *shape: int) -> Tensor:
+        return torch.randn(shape, generator=self._generator, device=self._generator.device)
+
+    def integers(self, end: int, *shape: int) -> Tensor:
+        return torch.randint(end, shape, generator=self._generator, device=self._generator.device)
+
+    def permutation(self, size: int) -> Tensor:
+        return torch.randperm(size, generator=self._generator, device=self._generator.device)
+
+    def order(self, count: int, pool: int, take: int) -> Tensor:
+        """`take` of `pool` numbers in random order, for each of `count` pairs: (count, take)."""
+        if take > pool:  # all of them, and some twice
+            more = self.integers(pool, count, take - pool)
+            return torch.cat([self.order(count, pool, pool), more], dim=1)
+        if self._reuse:
+            # One order, entered at another place by each pair.
+            order = self.permutation(pool).int()
+            windows = torch.cat([order, order[:take]]).unfold(0, take, 1)
+            return windows.index_select(0, self.integers(pool, count))
+        return self.uniform(count, pool).argsort(dim=1)[:, :take]
+
+
+def _cropped(clouds: _Clouds, keep: float, take: int | None, chance: _Chance) -> Tensor:
+    """Of the points that lie furthest along a random direction, `take` (or all) in random order.
+
+    Args:
+        clouds: B clouds.
+        keep: the fraction of the points that lie in the half-space.
+        take: how many of them to draw, or None for all.
+        chance: the random numbers.
+
+    Returns:
+        (B, take) numbers of points.
+    """
+    direction = F.normalize(chance.normal(3, len(clouds.row), 1), dim=0)
+    x, y, z = (plane.index_select(0, clouds.row) for plane in clouds.planes[:3])
+    height = (x * direction[0]).addcmul_(y, direction[1]).addcmul_(z, direction[2])
+    # Those above the (1 - keep) quantile, as the published loader has them.
+    count = clouds.size - 1 - int((1.0 - keep) * (clouds.size - 1))
+    kept = height.topk(count, dim=1, sorted=False).indices
+    order = chance.order(len(kept), count, count if take is None else take)
+    return _Clouds.of(kept[None]).gather(order)[0]
 
 
 def _turned(rotation: Tensor, planes: Tensor, plus: Tensor | None = None) -> Tensor:
-    """`R p` for planes (3, B, N) and rotations (B, 3, 3), plus something that broadcasts."""
+    """`R p` for planes (3, B, N) and rotations (B, 3, 3), added to `plus` in place."""
     x, y, z = rotation.permute(2, 1, 0).unsqueeze(-1)  # the columns of R, (3, B, 1) each
-    start = x * planes[0] if plus is None else torch.addcmul(plus, x, planes[0])
-    return start.addcmul_(y, planes[1]).addcmul_(z, planes[2])
+    total = x * planes[0] if plus is None else plus.addcmul_(x, planes[0])
+    return total.addcmul_(y, planes[1]).addcmul_(z, planes[2])
+
+
+def _part(pose: Pose, part: slice) -> Pose:
+    return Pose(pose.rotation[part], pose.translation[part])
 
 
 def _slice(batch: Batch, part: slice) -> Batch:
@@ -307,5 +405,4 @@ def _slice(batch: Batch, part: slice) -> Batch:
         for field in fields(batch)
         if isinstance(value := getattr(batch, field.name), Tensor)
     }
-    pose = None if batch.pose is None else Pose(*(values[part] for values in batch.pose))
-    return replace(batch, pose=pose, **cut)
+    return replace(batch, pose=None if batch.pose is None else _part(batch.pose, part), **cut)

@@ -411,7 +411,7 @@ _RPM = Protocol(
 _RPM_CROP = replace(
     _RPM,
     name="rpm-crop",
-    summary="Partial, noisy views: half-spaces keep 70 % of each cloud; few exact matches exist.",
+    summary="Partial, noisy views: half-spaces keep 70 % of each cloud; no exact matches exist.",
     sampling="independent",
     train_sampling=None,
     noise=Noise(on="both"),

@@ -1,0 +1,93 @@
+"""`spoonful data show`: one item of a protocol, as a page to turn with the mouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from torch import Tensor
+
+from spoonful.batch import Batch
+from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
+from spoonful.data.items import test_items
+from spoonful.evaluation import open_data
+from spoonful.geometry import Pose, nearest
+from spoonful.metrics import rotation_error_degrees
+from spoonful.view import CloudLayer, Fact, PoseStop, write_page
+
+# A source point counts as overlapping when the true pose brings it this near to the target.
+REACH = 0.05
+
+
+def show(
+    protocol: Annotated[str, typer.Argument(help="A protocol, such as rpm-crop.")],
+    item: Annotated[int, typer.Option(help="The item's number in the test set.")] = 0,
+    dataset: Annotated[
+        str, typer.Option("--data", help="'synthetic' (embedded), or a folder with data.")
+    ] = "synthetic",
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("pair.html"),
+) -> None:
+    """Show a test item of a protocol: its two clouds, the true pose, and how they were made.
+
+    [bold]Examples[/bold]
+
+      spoonful data show rpm-crop --item 3 --out pair.html
+
+      spoonful data show dcp-noise --data modelnet40_ply_hdf5_2048
+    """
+    card = protocols.get(protocol)
+    data = open_data(dataset, "test")
+    items = test_items(card, data)
+    if not 0 <= item < len(items):
+        raise ValueError(f"--item must be from 0 to {len(items) - 1}, got {item}")
+    pair = items[item]
+    what = data.name if isinstance(data, Corpus) else dataset
+    if isinstance(data, Corpus) and pair.label is not None:
+        what = f"{what}, {data.categories[int(pair.label)]}"
+    command = f"spoonful data show {card.name} --item {item} --data {dataset} --out {out}"
+    page = write_item(out, card, pair, title=f"{card.name}, item {item}: {what}", command=command)
+    console = Console()
+    console.print(card.describe(), highlight=False, markup=False, soft_wrap=True)
+    console.print(f"wrote {page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def write_item(
+    path: Path, card: protocols.Protocol, pair: Batch, *, title: str, command: str = ""
+) -> Path:
+    """Write the page of one item, a batch of one pair whose pose is known."""
+    assert pair.pose is not None
+    truth = Pose(pair.pose.rotation[0], pair.pose.translation[0])
+    still = Pose.identity()
+    source, target = pair.source[0], pair.target[0]
+    layers = [
+        CloudLayer("source", source, _first(pair.source_normals), moves=True),
+        CloudLayer("target", target, _first(pair.target_normals)),
+    ]
+    if pair.clean is not None:
+        layers.append(CloudLayer("clean shape", pair.clean[0], color="grey", visible=False))
+    gap = nearest(truth.apply(source), target).squared_distance.sqrt()
+    angle = rotation_error_degrees(still.rotation, truth.rotation)
+    return write_page(
+        path,
+        title=title,
+        subtitle=card.summary,
+        layers=layers,
+        poses=[PoseStop("as given", still), PoseStop("true pose", truth)],
+        facts=[
+            Fact("Protocol", f"{card.name} ({card.hash})"),
+            Fact("Source points", len(source)),
+            Fact("Target points", len(target)),
+            Fact("Rotation", float(angle), "°"),
+            Fact("Translation", float(truth.translation.norm())),
+            Fact("Overlap", f"{(gap < REACH).float().mean():.0%} of the source"),
+        ],
+        notes=[line.strip() for line in card.describe().splitlines()[2:]],
+        command=command,
+    )
+
+
+def _first(values: Tensor | None) -> Tensor | None:
+    return None if values is None else values[0]
