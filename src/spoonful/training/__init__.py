@@ -1,7 +1,7 @@
 """Training: configurations, a trainer that can be stopped at any moment, sweeps of many runs.
 
-    spoonful train quick                       a small network on the built-in corpus
-    python -m spoonful.training dcp/unseen ... the same, on machines that have torch alone
+`spoonful train quick` trains a small network on the built-in corpus;
+`python -m spoonful.training` does the same on machines that have torch alone.
 """
 
 from spoonful.training.checkpoint import Checkpoint, load_model

@@ -43,6 +43,7 @@ class Progress:
         total: steps of the whole run; None while a budget in seconds is not yet turned into steps.
         seconds: time spent so far, over all sessions.
         losses: of the steps in the epoch under way; NaN for those that were skipped.
+        norm: the last step's gradient norm.
         skipped: batches without a finite loss, over the whole run.
         skipped_in_row: how many of them came last, one after the other.
         best: the validation error of the best epoch.
@@ -56,6 +57,7 @@ class Progress:
     total: int | None = None
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
+    norm: float = 0.0
     skipped: int = 0
     skipped_in_row: int = 0
     best: float = float("inf")
@@ -144,7 +146,7 @@ def load(path: str | Path) -> Checkpoint:
             raise FileNotFoundError(f"there is no checkpoint in {path}")
         path = there[-1]
     try:
-        tensors, text = tensorfile.read(path)
+        tensors, text = tensorfile.read(path, ours=True)
     except tensorfile.DamagedFile as error:
         older = [other for other in found(path.parent) if other.name < path.name]
         hint = f"; delete it to go on from {older[-1].name}" if older else ""
@@ -240,7 +242,8 @@ def _write(
         there = found(path.parent)
         still = f"{there[-1]} is still there" if there else "there is none from before"
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
-        raise OSError(error.errno, f"the checkpoint {path} was not written: {why}; {still}") from error
+        message = f"the checkpoint {path} was not written: {why}; {still}"
+        raise OSError(error.errno, message) from error
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

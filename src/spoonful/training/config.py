@@ -202,7 +202,9 @@ def override(config: Config, settings: Iterable[str]) -> Config:
     for setting in settings:
         path, equals, value = setting.partition("=")
         if not equals:
-            raise ValueError(f"a setting reads name=value, such as optimizer.lr=1e-4; got {setting!r}")
+            raise ValueError(
+                f"a setting reads name=value, as in optimizer.lr=1e-4; got {setting!r}"
+            )
         config = _with(config, path.strip(), value.strip())
     return config
 

@@ -31,10 +31,12 @@ class Group:
     Attributes:
         rank: this process' number.
         size: how many there are.
+        own: whether `join` made the group, and `leave` is to end it.
     """
 
     rank: int = 0
     size: int = 1
+    own: bool = False
 
     @property
     def first(self) -> bool:
@@ -75,23 +77,26 @@ class Group:
 
 def join(device: str = "auto") -> tuple[Group, torch.device]:
     """Join the processes that `torchrun` started, if it did; and choose this one's device."""
-    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    size = int(os.environ.get("WORLD_SIZE", 1))
     local = int(os.environ.get("LOCAL_RANK", 0))
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     chosen = torch.device(device)
-    if chosen.type == "cuda" and chosen.index is None:
+    if device == "cuda":
         chosen = torch.device("cuda", local % torch.cuda.device_count())
         torch.cuda.set_device(chosen)
-    if size > 1 and not dist.is_initialized():
+    own = size > 1 and not dist.is_initialized()
+    if own:
         backend = "nccl" if chosen.type == "cuda" else "gloo"
         dist.init_process_group(backend, timeout=timedelta(minutes=10))
-    return Group(rank, size), chosen
+    if not (dist.is_available() and dist.is_initialized()):
+        return Group(), chosen
+    return Group(dist.get_rank(), dist.get_world_size(), own), chosen
 
 
-def leave() -> None:
-    """Leave the group that `join` joined."""
-    if dist.is_available() and dist.is_initialized():
+def leave(group: Group) -> None:
+    """End the group, if `join` made it."""
+    if group.own:
         dist.destroy_process_group()
 
 

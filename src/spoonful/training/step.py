@@ -61,7 +61,7 @@ class Stepper:
         self.bf16 = bf16
         self.group = group or Group()
         self._named = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self._parameters = list(self._named.values())
+        self._parameters: list[Tensor] = list(self._named.values())
         self._buffers = list(model.buffers())
         self._device = self._parameters[0].device
         self._adam = torch.optim.Adam(

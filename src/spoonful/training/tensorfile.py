@@ -12,7 +12,6 @@ import ctypes
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,6 +51,7 @@ def write(path: str | Path, tensors: Mapping[str, Tensor], text: Mapping[str, st
     Raises:
         OSError: the disk is full, say. What was at `path` before is still there, untouched.
 
+    >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> write(f"{folder.name}/a.safetensors", {"x": torch.ones(2)}, {"note": "two ones"})
     >>> read(f"{folder.name}/a.safetensors")
@@ -91,8 +91,13 @@ def write_text(path: str | Path, content: str) -> None:
         os.fsync(file.fileno())
 
 
-def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read(path: str | Path, *, ours: bool = False) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors, on the CPU, and the text of a file.
+
+    Args:
+        path: any safetensors file.
+        ours: whether it must have the checksum that `write` gives; where there is one, it is
+            checked always.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -116,6 +121,8 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         data = bytearray(size - 8 - length)
         file.readinto(data)
     expected = text.pop(_DIGEST, None)
+    if expected is None and ours:
+        raise DamagedFile(f"{path} has no checksum: it was changed, or comes from elsewhere")
     if expected is not None:
         digest = _digest(header, text)
         digest.update(data)

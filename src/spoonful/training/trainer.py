@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,7 +105,7 @@ def train(
         trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
         return trainer.run(seconds)
     finally:
-        distributed.leave()
+        distributed.leave(group)
 
 
 class _Seen(NamedTuple):
@@ -214,7 +214,9 @@ class Trainer:
                     now = time.monotonic()
                     speed = (progress.step - first_step) * config.data.batch_size
                     self.display.step(
-                        progress.step, progress.total, _mean(progress.losses[-_LOOK:]),
+                        progress.step,
+                        progress.total,
+                        _mean(progress.losses[-_LOOK:]),
                         speed / (now - epoch_began),
                     )
                 if progress.step == progress.total:
@@ -279,7 +281,7 @@ class Trainer:
         skipped = torch.stack([s.outcome.skipped for s in queue])
         rows = torch.cat([table, skipped.unsqueeze(1)], dim=1).tolist()
         for seen, (loss, norm, bad) in zip(queue, rows, strict=True):
-            self._norm = norm
+            progress.norm = norm
             progress.losses.append(math.nan if bad else loss)
             progress.skipped_in_row = progress.skipped_in_row + 1 if bad else 0
             if not bad:
@@ -327,7 +329,7 @@ class Trainer:
             "step": progress.step,
             "loss": loss,
             "lr": rate(config.optimizer, min(share, 1 - 1e-9)),
-            "gradient_norm": self._norm,
+            "gradient_norm": progress.norm,
             "skipped": sum(math.isnan(loss) for loss in progress.losses),
             "pairs_per_second": round(speed, 1),
             "seconds": round(duration, 3),
@@ -349,10 +351,8 @@ class Trainer:
         progress.epoch += 1
         progress.in_epoch = 0
         progress.losses = []
-        left = duration / steps * ((progress.total or progress.step) - progress.step)
-        self.display.epoch(
-            progress.epoch, progress.step, progress.total, loss, speed, errors, left
-        )
+        left = duration / max(steps, 1) * ((progress.total or progress.step) - progress.step)
+        self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, errors, left)
 
     def _validate(self) -> Validation:
         return validate(self.stepper, self.pairs.validation, self.config.refine, self.group)

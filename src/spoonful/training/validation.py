@@ -38,7 +38,9 @@ class Validation(NamedTuple):
 
 
 @torch.no_grad()
-def validate(stepper: Stepper, batches: Sequence[Batch], refine: Refine, group: Group) -> Validation:
+def validate(
+    stepper: Stepper, batches: Sequence[Batch], refine: Refine, group: Group
+) -> Validation:
     """Register all validation pairs; with several processes each takes some of the batches."""
     model = stepper.model
     errors = PoseErrors(chamfer=False)

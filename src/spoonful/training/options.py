@@ -1,0 +1,69 @@
+"""From what was typed to a configuration: a preset, a file, settings, a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from spoonful.training import config as configs
+from spoonful.training import presets
+from spoonful.training.config import Config
+from spoonful.training.schedule import seconds
+
+
+def configure(
+    preset: str | None = None,
+    *,
+    file: str | Path | None = None,
+    settings: Sequence[str] = (),
+    budget: str | None = None,
+    seed: int | None = None,
+    corpus: str | None = None,
+) -> Config:
+    """The configuration that a command line asks for; what comes later wins.
+
+    Args:
+        preset: the name of a preset; None for the defaults.
+        file: a JSON or YAML file of settings.
+        settings: "a.b=c", each.
+        budget: how long: "10m" or "500s" of time, "4000 steps", or "20 epochs".
+        seed: the run's seed.
+        corpus: what to train on.
+
+    >>> configure("dcp/unseen", budget="10m").budget
+    Budget(epochs=250.0, steps=None, seconds=600.0)
+    >>> configure("quick", budget="4000 steps", seed=3).budget.steps
+    4000
+    """
+    config = presets.get(preset) if preset else Config()
+    if file is not None:
+        config = configs.load(file, config)
+    if corpus is not None:
+        config = configs.override(config, [f"data.corpus={corpus}"])
+    if budget is not None:
+        config = configs.override(config, budget_settings(budget))
+    if seed is not None:
+        config = configs.override(config, [f"seed={seed}"])
+    return configs.override(config, settings)
+
+
+def budget_settings(text: str) -> list[str]:
+    """A budget as settings.
+
+    >>> budget_settings("20 epochs")
+    ['budget.steps=none', 'budget.seconds=none', 'budget.epochs=20']
+    """
+    none = ["budget.steps=none", "budget.seconds=none"]
+    if match := re.fullmatch(r"\s*([\d.]+)\s*(steps?|epochs?)\s*", text):
+        return [*none, f"budget.{match[2].rstrip('s')}s={match[1]}"]
+    return [*none, f"budget.seconds={seconds(text)}"]
+
+
+def folder_name(config: Config) -> str:
+    """A name for a run's folder.
+
+    >>> folder_name(configure("dcp/unseen+perturbed", seed=2))
+    'dcp-unseen-perturbed-seed2'
+    """
+    return re.sub(r"[^\w.=-]+", "-", f"{config.name}-seed{config.seed}")

@@ -1,0 +1,255 @@
+"""Many independent runs: seeds, presets and grids of settings, several at a time.
+
+Each run is a process of its own, in a folder of its own, and can be stopped at any moment; a sweep
+that is started again skips what is finished and goes on with the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spoonful.extras import require
+from spoonful.training import checkpoint, tensorfile
+from spoonful.training.config import Config, override
+from spoonful.training.journal import Journal
+
+# Starting Python and writing a last checkpoint take some of a time limit.
+_MARGIN = 3.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep.
+
+    Attributes:
+        name: of its folder.
+        config: what it trains.
+    """
+
+    name: str
+    config: Config
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job stands.
+
+    Attributes:
+        name: the job's.
+        state: "finished", "stopped" by the time limit, "waiting" if it was never started, or
+            "failed".
+        result: what `result.json` or the log's last line says.
+        message: why it failed.
+    """
+
+    name: str
+    state: str
+    result: Mapping[str, Any]
+    message: str = ""
+
+
+def jobs(
+    configs: Iterable[Config],
+    *,
+    seeds: Sequence[int] | None = None,
+    grid: Mapping[str, Sequence[str]] | None = None,
+) -> list[Job]:
+    """Every configuration with every seed and every combination of the grid's settings.
+
+    Args:
+        configs: the configurations to start from.
+        seeds: None for the configurations' own.
+        grid: values by the settings' names, {"refine.iterations": ["1", "2", "5", "10"]}.
+
+    >>> from spoonful.training.presets import get
+    >>> ablation = {"refine.iterations": ["1", "5"], "refine.loss_on": ["all", "last"]}
+    >>> [job.name for job in jobs([get("dcp/unseen+source")], grid=ablation)][:2]
+    ['dcp-unseen-source-iterations=1-loss_on=all-seed0', ...]
+    """
+    made = []
+    grid = grid or {}
+    for config in configs:
+        for values in itertools.product(*grid.values()):
+            chosen = dict(zip(grid, values, strict=True))
+            label = [f"{name.split('.')[-1]}={value}" for name, value in chosen.items()]
+            settings = [f"{name}={value}" for name, value in chosen.items()]
+            for seed in [config.seed] if seeds is None else seeds:
+                one = override(config, [*settings, f"seed={seed}"])
+                name = "-".join([config.name, *label, f"seed{seed}"])
+                made.append(Job(re.sub(r"[^\w.=-]+", "-", name), one))
+    twice = {job.name for job in made if sum(job.name == other.name for other in made) > 1}
+    if twice:
+        raise ValueError(f"two runs would share the folder {min(twice)!r}; name them apart")
+    return made
+
+
+def sweep(
+    todo: Sequence[Job],
+    out: str | Path,
+    *,
+    at_once: int = 1,
+    seconds: float | None = None,
+    cluster: bool = False,
+    quiet: bool = False,
+) -> list[Outcome]:
+    """Run the jobs, and go on with those of an earlier call.
+
+    Args:
+        todo: the jobs.
+        out: the folder that has, or gets, a folder for each.
+        at_once: how many run at a time, on this machine, or on each GPU of a cluster.
+        seconds: stop all runs after this time, with checkpoints.
+        cluster: run on the machines of a Ray cluster that share the folder `out`.
+        quiet: show no progress.
+
+    Returns:
+        How each job stands, in order. A job that fails does not stop the others.
+    """
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
+    out = Path(out)
+    until = None if seconds is None else time.time() + seconds - _MARGIN
+    waiting = [job for job in todo if not _finished(out / job.name)]
+    # What was begun is finished first.
+    waiting.sort(key=lambda job: not checkpoint.found(out / job.name))
+    for job in waiting:
+        (out / job.name).mkdir(parents=True, exist_ok=True)
+        tensorfile.write_text(_settings(out, job), json.dumps(job.config.as_dict(), indent=1))
+    say = _silent if quiet else _say
+    if len(waiting) < len(todo):
+        say(f"{len(todo) - len(waiting)} of {len(todo)} runs are finished already")
+    if cluster:
+        failed = _on_cluster(waiting, out, at_once, until)
+    else:
+        failed = _on_this_machine(waiting, out, at_once, until, say)
+    outcomes = [_outcome(out / job.name, job.name, failed.get(job.name)) for job in todo]
+    tensorfile.write_text(
+        out / "sweep.json", json.dumps([vars(outcome) for outcome in outcomes], indent=1)
+    )
+    return outcomes
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as lines of text: name, state, steps, best validation errors."""
+    width = max((len(outcome.name) for outcome in outcomes), default=0)
+    lines = []
+    for outcome in outcomes:
+        best = outcome.result.get("best") or outcome.result.get("validation") or {}
+        text = f"{outcome.name:{width}}  {outcome.state:8}  step {outcome.result.get('step', 0):>7}"
+        if best.get("rotation_degrees") is not None:
+            text += f"  {best['rotation_degrees']:8.3f}°  {best['translation']:.5f}"
+        lines.append(f"{text}  {outcome.message}".rstrip())
+    return "\n".join(lines)
+
+
+def _on_this_machine(
+    waiting: list[Job], out: Path, at_once: int, until: float | None, say: Any
+) -> dict[str, str]:
+    """Run processes, `at_once` at a time; returns the reasons of those that failed."""
+    environment = dict(os.environ)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    environment.setdefault("OMP_NUM_THREADS", str(max(1, (cores or 1) // at_once)))
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    failed: dict[str, str] = {}
+    queue = list(waiting)
+    try:
+        while queue or running:
+            while queue and len(running) < at_once and (until is None or time.time() < until):
+                job = queue.pop(0)
+                with open(out / job.name / "output.txt", "ab") as output:
+                    running[job.name] = subprocess.Popen(
+                        _command(job, out, until), stdout=output, stderr=output, env=environment
+                    )
+                say(f"{job.name}: started")
+            if not running:
+                break
+            time.sleep(0.1)
+            for name, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[name]
+                    if process.returncode:
+                        failed[name] = _last_line(out / name / "output.txt")
+                    say(table([_outcome(out / name, name, failed.get(name))]))
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+    return failed
+
+
+def _on_cluster(waiting: list[Job], out: Path, at_once: int, until: float | None) -> dict[str, str]:
+    """The same through Ray, which decides where each process runs."""
+    ray = require("ray", extra="cluster", why="Running a sweep on a cluster")
+    started = not ray.is_initialized()
+    if started:
+        ray.init(log_to_driver=False)
+    gpus = ray.cluster_resources().get("GPU", 0)
+    resources = {"num_gpus": 1 / at_once, "num_cpus": 0} if gpus else {"num_cpus": 1}
+
+    def run(command: list[str], output: str) -> int:
+        with open(output, "ab") as file:
+            return subprocess.run(command, stdout=file, stderr=file, check=False).returncode
+
+    try:
+        remote = ray.remote(**resources)(run)
+        folder = out.resolve()
+        waits = {
+            job.name: remote.remote(
+                _command(job, folder, until), str(folder / job.name / "output.txt")
+            )
+            for job in waiting
+        }
+        codes = {name: ray.get(reference) for name, reference in waits.items()}
+    finally:
+        if started:
+            ray.shutdown()
+    return {name: _last_line(out / name / "output.txt") for name, code in codes.items() if code}
+
+
+def _command(job: Job, out: Path, until: float | None) -> list[str]:
+    limit = [] if until is None else ["--until", f"{until:.3f}"]
+    file = str(_settings(out, job))
+    folder = str(out / job.name)
+    return [sys.executable, "-m", "spoonful.training", "--config", file, "--out", folder, *limit]
+
+
+def _settings(out: Path, job: Job) -> Path:
+    return out / job.name / "config.json"
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / checkpoint.RESULT).is_file()
+
+
+def _outcome(folder: Path, name: str, failure: str | None) -> Outcome:
+    if _finished(folder):
+        return Outcome(name, "finished", json.loads((folder / checkpoint.RESULT).read_text()))
+    lines = [line for line in Journal(folder).lines() if "validation" in line]
+    result = lines[-1] if lines else {}
+    if failure is not None:
+        return Outcome(name, "failed", result, failure)
+    return Outcome(name, "stopped" if checkpoint.found(folder) else "waiting", result)
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
+    return lines[-1] if lines else "it left no output"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _silent(text: str) -> None:
+    del text

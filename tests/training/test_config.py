@@ -1,0 +1,89 @@
+"""Configurations: a default for everything, errors that help, schedules as published."""
+
+from dataclasses import replace
+
+import pytest
+
+from spoonful.training import Config, build, config, from_dict, override, presets
+from spoonful.training.config import Optimizer
+from spoonful.training.options import configure
+from spoonful.training.schedule import rate
+
+
+def test_every_setting_has_a_default_and_survives_a_round_trip():
+    changed = override(Config(), ["optimizer.milestones=0.5", "rpmnet.features=xyz,dxyz"])
+    assert from_dict(changed.as_dict()) == changed
+    assert changed.rpmnet.features == ("xyz", "dxyz")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("optimizer.rl=1", "did you mean 'optimizer.lr'"),
+        ("lr=1", "did you mean 'optimizer.lr'"),
+        ("optimiser.lr=1", "did you mean 'optimizer.lr'"),
+        ("optimizer.lr=-1", "optimizer.lr must be at least 0 and at most 10, got -1"),
+        ("optimizer.lr=fast", "optimizer.lr must be a number, got 'fast'"),
+        ("data.batch_size=1.5", "data.batch_size must be a whole number"),
+        ("refine=perturb", "did you mean 'perturbed'"),
+        ("refine.max_degrees=200", "at most 180, got 200"),
+        ("data.protocol=dcp-unsen", "did you mean 'dcp-unseen'"),
+        ("optimizer.milestones=0.5,0.2", "rising and between 0 and 1"),
+        ("rpmnet.slack=perhaps", "must be of type bool"),
+        ("optimizer.lr", "a setting reads name=value"),
+    ],
+)
+def test_mistakes_are_named_with_the_nearest_key(setting, words):
+    with pytest.raises(ValueError, match=r"\S") as error:
+        override(Config(), [setting])
+    assert words in str(error.value)
+
+
+def test_settings_come_from_yaml_and_json_files(tmp_path):
+    yaml = tmp_path / "a.yaml"
+    yaml.write_text("optimizer:\n  lr: 1e-4\ndcp: {cycle: off}\nrefine: {mode: target}\n")
+    found = config.load(yaml)
+    assert (found.optimizer.lr, found.refine.mode, found.dcp.cycle) == (1e-4, "target", "off")
+    json = tmp_path / "a.json"
+    json.write_text('{"budget": {"steps": 7}}')
+    assert configure("dcp/clean", file=json, settings=["seed=2"]).budget.steps == 7
+
+
+@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("mode", ["", "+source", "+target", "+perturbed", "+detached"])
+def test_every_preset_names_a_protocol_and_a_layer(name, mode):
+    preset = presets.get(name + mode)
+    assert build.protocol(preset).hash
+    layer = build.layer(preset.refine)
+    assert (layer is None) == (preset.refine.mode == "none")
+
+
+def test_models_are_built_as_configured():
+    small = override(Config(), ["dcp.emb_dims=16", "dcp.ff_dims=16", "refine.loss_on=last"])
+    assert build.model(small).loss_on == "last"
+    net = build.model(override(presets.get("rpmnet/crop-no-inlier"), ["rpmnet.feat_dim=8"]))
+    assert net.inlier_weight == 0
+
+
+def test_the_schedules_are_the_published_ones_at_any_length():
+    dcp = presets.get("dcp/unseen")
+    assert (dcp.optimizer.lr, dcp.optimizer.weight_decay, dcp.data.batch_size) == (1e-3, 1e-4, 32)
+    assert dcp.budget.epochs == 250
+    for epoch, factor in ((0, 1), (74, 1), (75, 0.1), (149, 0.1), (150, 0.01), (200, 1e-3)):
+        assert rate(dcp.optimizer, epoch / 250) == pytest.approx(1e-3 * factor)
+    rpmnet = presets.get("rpmnet/crop")
+    assert (rpmnet.optimizer.lr, rpmnet.optimizer.weight_decay) == (1e-4, 0)
+    assert (rpmnet.data.batch_size, rpmnet.budget.epochs) == (8, 1000)
+    assert rate(rpmnet.optimizer, 0.99) == 1e-4
+
+
+def test_a_warm_up_rises_from_zero():
+    settings = replace(Optimizer(), lr=1.0, warmup=0.1)
+    assert [rate(settings, p) for p in (0.0, 0.05, 0.1)] == [0.0, 0.5, 1.0]
+
+
+def test_a_budget_replaces_the_presets_length():
+    assert configure("quick", budget="10m").budget.steps is None
+    assert configure("quick", budget="20 epochs").budget.epochs == 20
+    with pytest.raises(ValueError, match="a duration reads"):
+        configure("quick", budget="a while")

@@ -1,0 +1,142 @@
+"""A run that was stopped, however, ends bit for bit as one that was not."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from spoonful.training import build, checkpoint, tensorfile, train
+from training.small import blobs, small
+
+
+def same_runs(one: Path, other: Path) -> None:
+    """The last checkpoints, the best weights and the logged losses are equal, bit for bit."""
+    for pattern in ("step-*.safetensors", "best.safetensors"):
+        a, b = (tensorfile.read(sorted(folder.glob(pattern))[-1])[0] for folder in (one, other))
+        assert a.keys() == b.keys()
+        assert all(torch.equal(a[name], b[name]) for name in a)
+    logs = [
+        [
+            {k: v for k, v in json.loads(line).items() if k not in ("seconds", "pairs_per_second")}
+            for line in (folder / "log.jsonl").read_text().splitlines()
+        ]
+        for folder in (one, other)
+    ]
+    assert logs[0] == logs[1]
+    results = [json.loads((folder / "result.json").read_text()) for folder in (one, other)]
+    for name in ("step", "epochs", "best", "best_epoch", "untrained", "last"):
+        assert results[0][name] == results[1][name]
+
+
+@pytest.mark.parametrize("settings", [(), ("refine=perturbed", "optimizer.ema=0.9")])
+def test_stopping_after_every_step_changes_nothing(tmp_path, settings):
+    config = small(*settings, "runtime.validate_every=2")
+    train(config, corpus=blobs(), out=tmp_path / "whole", quiet=True)
+    calls = 0
+    while not train(config, corpus=blobs(), out=tmp_path / "parts", seconds=0, quiet=True).finished:
+        torch.rand(3)  # whatever else happens between two calls
+        calls += 1
+    assert calls == 8
+    same_runs(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
+    script = Path(__file__).with_name("kill_and_resume.py")
+    paths = [str(script.parents[1]), *sys.path]
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), "20", "0"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    kills, runs = map(int, done.stdout.split())
+    assert kills == 20
+    assert runs >= 1
+    for number in range(runs):
+        same_runs(tmp_path / "whole", tmp_path / f"killed-{number}")
+
+
+def test_a_finished_run_is_not_repeated(tmp_path):
+    first = train(small(), corpus=blobs(), out=tmp_path, quiet=True)
+    assert train(small(), corpus=None, out=tmp_path, quiet=True) == first
+
+
+def stopped(folder: Path, steps: int = 4) -> list[Path]:
+    for _ in range(steps):
+        train(small(), corpus=blobs(), out=folder, seconds=0, quiet=True)
+    found = checkpoint.found(folder)
+    assert len(found) == 2  # those that are kept
+    return found
+
+
+@pytest.mark.parametrize("damage", ["truncated", "tampered"])
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, damage):
+    whole = train(small(), corpus=blobs(), out=tmp_path / "whole", quiet=True)
+    older, newest = stopped(tmp_path / "run")
+    content = bytearray(newest.read_bytes())
+    if damage == "truncated":
+        content = content[: len(content) // 2]
+    else:
+        content[-5] ^= 1
+    newest.write_bytes(content)
+    with pytest.raises(ValueError, match=f"delete it to go on from {older.name}"):
+        train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True)
+    newest.unlink()
+    assert train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True).best == whole.best
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
+    before = stopped(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match=f"was not written.*{before[-1].name} is still there"):
+            train(small(), corpus=blobs(), out=tmp_path, seconds=0, quiet=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert checkpoint.found(tmp_path) == before
+    assert not list(tmp_path.glob(".*.tmp"))
+    assert train(small(), corpus=blobs(), out=tmp_path, quiet=True).finished
+
+
+def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
+    stopped(tmp_path)
+    with pytest.raises(ValueError, match=r"optimizer.lr was 0.001, is 0.01"):
+        train(small("optimizer.lr=0.01"), corpus=blobs(), out=tmp_path, quiet=True)
+    # How it runs may change.
+    faster = small("runtime.validate_every=2", "runtime.keep=1")
+    assert train(faster, corpus=blobs(), out=tmp_path, quiet=True).finished
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    found = checkpoint.load(stopped(tmp_path)[-1])
+    with pytest.raises(ValueError, match=r"does not fit this DCP.*missing.*of another shape"):
+        checkpoint.fit(build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2")), found)
+
+
+def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
+    from spoonful.models import load_published
+
+    train(small(), corpus=blobs(), out=tmp_path, quiet=True)
+    model = load_published(tmp_path / "best.safetensors", build.model(small()))
+    loaded = checkpoint.load(tmp_path / "best.safetensors")
+    assert torch.equal(
+        model.state_dict()["emb_nn.conv1.weight"], loaded.weights()["emb_nn.conv1.weight"]
+    )
+    assert loaded.protocol["hash"] == build.protocol(small()).hash
+    assert loaded.config == small()
+    assert "rotation_degrees" in loaded.metrics
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
+    tensorfile.write(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
+    with pytest.raises(ValueError, match="not a checkpoint of a training run"):
+        checkpoint.load(tmp_path / "x.safetensors")
+    with pytest.raises(FileNotFoundError, match="no checkpoint in"):
+        checkpoint.load(tmp_path)

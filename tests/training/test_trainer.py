@@ -1,0 +1,176 @@
+"""The loop: what is learned, what is skipped, what is picked, what is written."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from spoonful.training import TrainingFailed, build, load_model, presets, train
+from spoonful.training.config import Optimizer
+from spoonful.training.pairs import TrainingPairs
+from spoonful.training.step import Stepper
+from training.small import blobs, small
+
+
+def lines(folder) -> list[dict]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_training_lowers_the_error():
+    config = small("budget.steps=120", "optimizer.lr=1e-2", "dcp.emb_dims=16", "dcp.ff_dims=16")
+    result = train(config, corpus=blobs(40), quiet=True)
+    assert result.finished
+    assert result.best["rotation_degrees"] < 0.6 * result.untrained["rotation_degrees"]
+
+
+def test_a_run_is_a_function_of_its_seed(tmp_path):
+    runs = [
+        train(small(f"seed={seed}"), corpus=blobs(), quiet=True, out=tmp_path / str(i))
+        for i, seed in enumerate((1, 1, 2))
+    ]
+    assert runs[0].best == runs[1].best
+    assert runs[0].best != runs[2].best
+
+
+def test_there_is_a_line_for_every_epoch_and_a_result(tmp_path):
+    result = train(small("budget.epochs=4", "budget.steps=none"), corpus=blobs(), out=tmp_path)
+    assert [line["epoch"] for line in lines(tmp_path)] == [0, 1, 2, 3]
+    assert {"loss", "lr", "pairs_per_second", "validation", "gradient_norm"} <= lines(tmp_path)[
+        0
+    ].keys()
+    assert json.loads((tmp_path / "result.json").read_text())["step"] == result.step == 12
+    best = min(lines(tmp_path), key=lambda line: line["validation"]["mean_point_distance"])
+    assert result.best == best["validation"]
+    assert result.best_epoch == best["epoch"]
+
+
+def test_the_model_that_is_kept_is_that_of_the_best_epoch(tmp_path):
+    config = small("optimizer.lr=0.05")
+    result = train(config, corpus=blobs(), out=tmp_path, quiet=True)
+    model = load_model(tmp_path)
+    assert not model.training
+    pairs = TrainingPairs(
+        build.protocol(config), blobs(), device=torch.device("cpu"), batch_size=6, normals=False
+    )
+    far = []
+    for batch in pairs.validation:
+        pose = model(batch).pose.detach()
+        gap = pose.apply(batch.source) - batch.pose.apply(batch.source)
+        far.append(gap.norm(dim=-1).mean(-1))
+    assert float(torch.cat(far).mean()) == pytest.approx(
+        result.best["mean_point_distance"], rel=1e-5
+    )
+
+
+def test_validation_shapes_are_never_trained_on_and_numbers_are_the_corpus_own():
+    corpus = blobs()
+    card = replace(build.protocol(small("data.protocol=dcp-unseen")), points=16)
+    pairs = TrainingPairs(
+        card, corpus, device=torch.device("cpu"), batch_size=3, validation=0.3, normals=False
+    )
+    assert all(label == 0 for label in corpus.labels[pairs.numbers])  # the first half
+    seen = torch.cat([batch.index for batch in pairs.epoch()])
+    sources = {tuple(point) for i in pairs.numbers[seen] for point in corpus.points[i].tolist()}
+    kept = {tuple(point) for batch in pairs.validation for point in batch.source[:, 0].tolist()}
+    assert len(kept) == 3
+    assert not kept & sources
+
+
+def test_a_batch_without_a_finite_loss_is_skipped_counted_and_named(tmp_path):
+    corpus = blobs()
+    clean = train(small("budget.steps=1"), corpus=corpus, quiet=True)
+    pairs = TrainingPairs(
+        build.protocol(small()), corpus, device=torch.device("cpu"), batch_size=6, normals=False
+    )
+    bad = int(pairs.numbers[4])
+    corpus.points[bad] = math.nan
+    result = train(small("budget.epochs=2", "budget.steps=none"), corpus=corpus, out=tmp_path)
+    assert result.skipped == 2  # once an epoch
+    assert [line["skipped"]["shapes"] for line in lines(tmp_path) if "loss" not in line] == [
+        [bad],
+        [bad],
+    ]
+    model = load_model(tmp_path)
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+    assert math.isfinite(result.best["rotation_degrees"])
+    assert clean.skipped == 0
+
+
+def test_a_skipped_batch_changes_nothing():
+    model = build.model(small("optimizer.ema=0.5"))
+    stepper = Stepper(model, Optimizer(ema=0.5))
+    pairs = TrainingPairs(
+        build.protocol(small()), blobs(), device=torch.device("cpu"), batch_size=6, normals=False
+    )
+    batch = next(pairs.epoch())
+    stepper(batch, 1e-3)
+    before = {name: value.clone() for name, value in stepper.state().items()}
+    outcome = stepper(replace(batch, source=batch.source * math.inf), 1e-3)
+    assert outcome.skipped == 1
+    after = stepper.state()
+    for name, value in before.items():
+        if not name.startswith("average."):
+            assert torch.equal(after[name], value), name
+
+
+def test_a_run_without_finite_losses_stops_and_names_the_shapes():
+    corpus = blobs()
+    corpus.points[:] = math.inf
+    with pytest.raises(TrainingFailed, match=r"4 batches in a row had no finite loss.*shapes \["):
+        train(small("runtime.max_skipped=4"), corpus=corpus, quiet=True)
+
+
+def test_gradients_are_clipped_before_the_step():
+    # Adam's step does not depend on the gradient's size, but its moments do.
+    stepper = Stepper(build.model(small()), Optimizer(clip=1e-3, weight_decay=0.0))
+    pairs = TrainingPairs(
+        build.protocol(small()), blobs(), device=torch.device("cpu"), batch_size=6, normals=False
+    )
+    outcome = stepper(next(pairs.epoch()), 1e-3)
+    moments = [v.flatten() for n, v in stepper.state().items() if n.startswith("adam.exp_avg.")]
+    assert outcome.norm > 1e-3
+    assert torch.cat(moments).norm() == pytest.approx(1e-4, rel=1e-3)
+
+
+def test_the_average_follows_the_weights(tmp_path):
+    result = train(small("optimizer.ema=0.9"), corpus=blobs(), out=tmp_path, quiet=True)
+    kept = load_model(tmp_path / "best.safetensors").state_dict()
+    last = load_model(sorted(tmp_path.glob("step-*"))[-1]).state_dict()
+    assert kept.keys() == last.keys()
+    assert result.finished
+
+
+def test_a_budget_in_seconds_becomes_steps():
+    result = train(small("budget.steps=none", "budget.seconds=2"), corpus=blobs(), quiet=True)
+    assert result.finished
+    assert result.total is not None
+    assert result.step == result.total >= 15
+
+
+def test_rpmnet_reads_normals_and_says_so_when_there_are_none():
+    with pytest.raises(ValueError, match="reads normals, and corpus 'blobs/train' has none"):
+        train(small("model=rpmnet"), corpus=replace(blobs(), normals=None), quiet=True)
+
+
+def test_batches_larger_than_the_corpus_are_refused():
+    with pytest.raises(ValueError, match=r"data\.batch_size must be at most 18"):
+        train(small("data.batch_size=19"), corpus=blobs(), quiet=True)
+
+
+def test_tensorboard_gets_scalars_histograms_and_a_preview(tmp_path):
+    pytest.importorskip("tensorboard")
+    train(small("runtime.tensorboard=true", "budget.steps=3"), corpus=blobs(), out=tmp_path)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    tags = events.Tags()
+    assert {"train/loss", "validation/rotation_degrees"} <= set(tags["scalars"])
+    assert {"layer/rho", "layer/divergence"} <= set(tags["histograms"])
+    assert any("pair/after" in tag for tag in tags["tensors"])
+
+
+def test_the_quick_preset_is_small():
+    quick = presets.get("quick")
+    assert sum(p.numel() for p in build.model(quick).parameters()) < 1_000_000
