@@ -385,7 +385,7 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suffix", "data", "words"),
     [
-        (".off", b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n", "outside the range"),
+        (".off", b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n", "vertices"),
         (".obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", "out of bounds"),
         (".ply", good("ply-ascii-mesh").replace(b"3 0 2 1", b"3 0 2 9"), "vertices 0 to 9 of 4"),
         (".ply", good("ply-ascii-mesh").replace(b"3 0 2 1", b"3 0 -2 1"), "vertices -2 to 3 of 4"),

@@ -288,7 +288,7 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path: Path) -> None:
         write_cloud(tmp_path / "a.stl", small_cloud())
     with pytest.raises(CloudFileError, match=r"a\.xyz: \.xyz has no triangles"):
         write_mesh(tmp_path / "a.xyz", tetrahedron())
-    with pytest.raises(ValueError, match="encoding must be one of binary_compressed, binary, asc"):
+    with pytest.raises(ValueError, match="encoding must be one of binary, binary_compressed, asc"):
         write_cloud(tmp_path / "a.pcd", small_cloud(), encoding="binary_big_endian")
     with pytest.raises(CloudFileError, match=r"cannot tell the format from '\.doc'"):
         write_cloud(tmp_path / "a.doc", small_cloud())

@@ -42,7 +42,7 @@ FORMATS = {
         meshes=True,
         magic=b"ply",
     ),
-    ".pcd": Format("PCD", "pcd", encodings=("binary_compressed", "binary", "ascii")),
+    ".pcd": Format("PCD", "pcd", encodings=("binary", "binary_compressed", "ascii")),
     ".obj": Format("OBJ", "meshes", "read_obj", "write_obj", meshes=True),
     ".off": Format("OFF", "meshes", "read_off", "write_off", meshes=True, magic=b"OFF"),
     ".stl": Format("STL", "meshes", "read_stl", "write_stl", meshes=True),

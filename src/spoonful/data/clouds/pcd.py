@@ -19,6 +19,8 @@ def read(data: bytes, folder: Path) -> Arrays:
     """Points with normals (`normal_x` or `nx`) and colours (`rgb`, packed, or `r g b`)."""
     pypcd4 = require("pypcd4", extra="data", why="Reading PCD files")
     points = _check(data, pypcd4)
+    if points == 0:
+        return Arrays(np.zeros((0, 3)))
     cloud = pypcd4.PointCloud.from_fileobj(io.BytesIO(data))
     rows = np.atleast_1d(cloud.pc_data)
     if len(rows) < points:
@@ -44,6 +46,9 @@ def _check(data: bytes, pypcd4: object) -> int:
             break
     if not lines or not lines[-1].startswith("DATA"):
         raise ValueError("it does not begin with a PCD header")
+    if "POINTS 0" in lines:
+        # Which older versions of pypcd4 call invalid.
+        return 0
     header = pypcd4.MetaData.parse_header(lines)  # type: ignore[attr-defined]
     if not len(header.fields) == len(header.size) == len(header.type) == len(header.count):
         raise ValueError("its header has lines FIELDS, SIZE, TYPE, COUNT of different lengths")
@@ -57,7 +62,7 @@ def _check(data: bytes, pypcd4: object) -> int:
         expect(points * 2 * numbers - 1, left, what)
     elif header.data.value == "binary":
         expect(points * row, left, what)
-    elif points:
+    else:
         expect(8, left, what)
         packed, unpacked = struct.unpack("=II", stream.read(8))
         expect(packed, left - 8, f"{packed} compressed bytes")
@@ -79,12 +84,11 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
     cloud = pypcd4.PointCloud.from_points(
         list(columns.values()), names, [column.dtype for column in columns.values()]
     )
-    how = pypcd4.Encoding(encoding or "binary_compressed")
+    how = pypcd4.Encoding(encoding or "binary")
     out = io.BytesIO()
+    cloud.save(out, encoding=how)
     if how == pypcd4.Encoding.ASCII:
         # pypcd4 writes ten decimals, which is not enough for small float32 clouds.
-        out.write(cloud.metadata.compose_header(how).encode())
+        out.truncate(out.seek(out.getvalue().index(b"DATA ascii\n") + len(b"DATA ascii\n")))
         np.savetxt(out, cloud.pc_data, fmt=[text_format(c.dtype) for c in columns.values()])
-    else:
-        cloud.save(out, encoding=how)
     return out.getvalue()

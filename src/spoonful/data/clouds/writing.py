@@ -20,7 +20,7 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
         path: the file, overwritten if it exists.
         cloud: at least one point.
         encoding: for ply "binary_little_endian" (the default), "binary_big_endian" or "ascii";
-            for pcd "binary_compressed" (the default), "binary" or "ascii".
+            for pcd "binary" (the default), "binary_compressed" or "ascii".
 
     >>> import tempfile
     >>> import torch
