@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from spoonful.cli.evaluate import number, span
-from spoonful.evaluation import Comparison, Result, compare
+from spoonful.cli.evaluate import number
+from spoonful.evaluation import Comparison, Interval, Result, compare
 
 _STATISTICS = {"mean": "mean", "rmse": "RMSE", "median": "median", "p95": "95th perc."}
 
@@ -64,7 +64,7 @@ def show(console: Console, found: Comparison, metrics: list[str] | None = None) 
                 number(it.first),
                 number(it.second),
                 f"[{color}]{signed(it.difference)}[/{color}]",
-                span(it.interval),
+                interval(it.interval),
                 f"{100 * share:.0f} %" if statistic == "mean" else "",
             )
     console.print(table)
@@ -72,6 +72,11 @@ def show(console: Console, found: Comparison, metrics: list[str] | None = None) 
         "[dim]Smaller is better. Coloured: the interval excludes zero (green, B is better; red, "
         "worse). Each metric by itself: of twenty, one may do so by chance.[/dim]"
     )
+
+
+def interval(ends: Interval) -> str:
+    """The interval of a difference."""
+    return rf"[dim]\[{signed(ends.low)}, {signed(ends.high)}][/dim]"
 
 
 def signed(value: float) -> str:

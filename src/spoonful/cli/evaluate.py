@@ -85,13 +85,21 @@ def evaluate_command(
                         progress=advance,
                     )
                 )
+        files = [] if out is None or rank != 0 else save(results, out)
         show(console, results, full=full, by_category=by_category)
-        if out is not None and rank == 0:
-            for result in results:
-                file = out / f"{file_name(result.method)}-{result.protocol}.json"
-                console.print(f"wrote {result.save(file)}", highlight=False)
-            write_csv(results, out / f"{card.name}.csv")
-            console.print(f"wrote {out / f'{card.name}.csv'}", highlight=False)
+        for file in files:
+            console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+
+
+def save(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Write a JSON file for each result, and a CSV with all of them."""
+    files = [
+        result.save(folder / f"{file_name(result.method)}-{result.protocol}.json")
+        for result in results
+    ]
+    table = folder / f"{results[0].protocol}.csv"
+    write_csv(results, table)
+    return [*files, table]
 
 
 def show(
@@ -160,8 +168,8 @@ def _categories(result: Result, columns: Sequence[paper.Column]) -> Table:
 
 
 def _table(first: str, *rest: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    table.add_column(first, overflow="fold")
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    table.add_column(first, overflow="fold", no_wrap=first == "metric")
     for name in rest:
         table.add_column(name, justify="left" if name == "settings" else "right")
     return table
@@ -169,7 +177,7 @@ def _table(first: str, *rest: str) -> Table:
 
 def heading(column: paper.Column) -> str:
     """A column's label with its unit."""
-    return column.label + {"deg": " °", "%": " %", "": ""}[column.unit]
+    return column.label + {"deg": " °", "deg2": " °²", "%": " %", "": ""}[column.unit]
 
 
 def with_interval(found: Statistics, statistic: str) -> str:
@@ -178,17 +186,19 @@ def with_interval(found: Statistics, statistic: str) -> str:
 
 
 def span(interval: Interval) -> str:
-    """An interval, dimmed."""
-    return rf"[dim]\[{number(interval.low)}, {number(interval.high)}][/dim]"
+    """An interval, dimmed, in three digits; nothing where there is none."""
+    if interval.low != interval.low:
+        return ""
+    return f"[dim]{number(interval.low, 3)} – {number(interval.high, 3)}[/dim]"  # noqa: RUF001
 
 
-def number(value: float) -> str:
-    """Four digits that count, without an exponent where it can be helped.
+def number(value: float, digits: int = 4) -> str:
+    """The first digits that count, without an exponent where it can be helped.
 
     >>> number(12.345678), number(0.00085123), number(1e-9), number(31234.5)
     ('12.35', '0.0008512', '1e-09', '31234')
     """
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return f"{value:.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
 def file_name(text: str) -> str:
@@ -222,6 +232,8 @@ def _processes() -> Iterator[int]:
 @contextmanager
 def _bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task(name)
         yield lambda done, total: progress.update(task, completed=done, total=total)

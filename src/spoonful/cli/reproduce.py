@@ -12,8 +12,9 @@ from rich.table import Table
 from spoonful.cli.compare import signed
 from spoonful.cli.evaluate import heading, number, pick_device, span
 from spoonful.evaluation import Reproduction, reproduce, tables
-from spoonful.evaluation.reproduce import Cell, seconds_of, to_json
+from spoonful.evaluation.reproduce import Cell, to_json
 from spoonful.evaluation.result import write_text
+from spoonful.training import schedule
 
 
 def reproduce_command(
@@ -29,6 +30,13 @@ def reproduce_command(
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Training runs a row.")] = None,
     row: Annotated[list[str] | None, typer.Option(help="Make this row; may be repeated.")] = None,
+    layer: Annotated[
+        str, typer.Option(help="Our layer: source, target, perturbed or detached.")
+    ] = "source",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of all training runs, as dcp.emb_dims=128."),
+    ] = None,
     train: Annotated[bool, typer.Option(help="Train what is missing.")] = True,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
@@ -51,9 +59,11 @@ def reproduce_command(
             table,
             data=data,
             runs=runs,
-            budget=None if budget is None else seconds_of(budget),
+            budget=None if budget is None else schedule.seconds(budget),
             seeds=seeds,
             rows=row,
+            layer=layer,
+            settings=settings or (),
             train=train,
             device=pick_device(device),
             limit=limit,
@@ -71,25 +81,22 @@ def show(console: Console, found: Reproduction) -> None:
     for remark in found.remarks:
         console.print(f"[yellow]{remark}[/yellow]", highlight=False)
     several = any(cell.spread is not None for row in found.rows for cell in row.cells)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    table.add_column("method", max_width=22)
-    table.add_column("")
-    for name in ("paper", "ours", "spread" if several else "95 % interval", "ours - paper"):
+    sure = "spread" if several else "95 % interval"
+    table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
+    table.add_column("method", max_width=20)
+    table.add_column("", no_wrap=True)
+    for name in ("paper", "ours", sure, "ours - paper"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ours from", max_width=24)
+    table.add_column("ours from")
+    headings = "\n".join(map(heading, paper.columns))
     for row in found.rows:
-        for position, (column, cell) in enumerate(zip(paper.columns, row.cells, strict=True)):
-            first = position == 0
-            table.add_row(
-                row.label if first else "",
-                heading(column),
-                _paper(cell),
-                "-" if cell.ours is None else number(cell.ours),
-                _sure(cell),
-                "" if cell.difference is None else signed(cell.difference),
-                row.ours_from if first else "",
-                end_section=position == len(row.cells) - 1,
-            )
+        table.add_row(
+            row.label,
+            headings,
+            *("\n".join(map(shown, row.cells)) for shown in (_paper, _ours, _sure, _difference)),
+            row.ours_from,
+            end_section=True,
+        )
     console.print(table)
     for note in paper.notes:
         console.print(f"[dim]{note}[/dim]", highlight=False)
@@ -98,6 +105,14 @@ def show(console: Console, found: Reproduction) -> None:
 def _paper(cell: Cell) -> str:
     spread = "" if cell.paper_spread is None else f" ± {number(cell.paper_spread)}"
     return number(cell.paper) + spread
+
+
+def _ours(cell: Cell) -> str:
+    return "-" if cell.ours is None else number(cell.ours)
+
+
+def _difference(cell: Cell) -> str:
+    return "" if cell.difference is None else signed(cell.difference)
 
 
 def _sure(cell: Cell) -> str:

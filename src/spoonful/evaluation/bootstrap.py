@@ -52,7 +52,8 @@ def replicate(
         seed: of the draws.
 
     Returns:
-        For each metric, for each of `STATISTICS`, (resamples,) float64.
+        For each metric, for each of `STATISTICS`, (resamples,) float64; NaN where there is but
+        one item, which says nothing of how items differ.
 
     >>> got = replicate({"error": torch.tensor([1.0, 1, 1, 5])}, resamples=4)
     >>> got["error"]["mean"]
@@ -67,6 +68,10 @@ def replicate(
     items = sizes.pop()
     if items == 0:
         raise ValueError("errors must be of at least one item")
+
+    if items == 1:
+        unknown = torch.full((resamples,), math.nan, dtype=torch.float64)
+        return {name: dict.fromkeys(STATISTICS, unknown) for name in rows}
 
     moments = torch.stack(
         [part for values in rows.values() for part in (values.mean(1), values.square().mean(1))],
@@ -137,7 +142,8 @@ def _rows(name: str, values: Tensor) -> Tensor:
     """Absolute errors (K, D), infinite in every axis where one of them is not finite."""
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape (K,) or (K, D), got {tuple(values.shape)}")
-    rows = values.detach().cpu().double().abs().reshape(len(values), -1)
+    rows = values.detach().cpu().double().abs()
+    rows = rows.unsqueeze(1) if rows.ndim == 1 else rows
     return rows.masked_fill(~rows.isfinite().all(1, keepdim=True), math.inf)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -19,39 +19,9 @@ from spoonful.evaluation.evaluate import evaluate
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
-from spoonful.evaluation.sources import SYNTHETIC, open_data
+from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data
 from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
-from spoonful.models import RegistrationModel
-
-
-@dataclass(frozen=True)
-class Job:
-    """One training run that a table needs.
-
-    Attributes:
-        recipe: the model and its preset.
-        seed: of the run.
-        data: the data's name, as `open_data` takes it; training takes its "train" split.
-        folder: where checkpoints are, or will be. A run that began there goes on from there.
-        budget: seconds to train for; None for the preset's full schedule.
-        train: whether to train; otherwise a run that is not finished is left alone.
-        device: to train on.
-    """
-
-    recipe: Recipe
-    seed: int
-    data: str
-    folder: Path
-    budget: float | None
-    train: bool
-    device: str
-
-
-class Trained(NamedTuple):
-    """A trained model, and how it was trained: `facts` has "epochs" and "of_epochs" at least."""
-
-    model: RegistrationModel
-    facts: Mapping[str, Any]
+from spoonful.evaluation.trained import Job, Trained, train_job
 
 
 class Trainer(Protocol):
@@ -151,6 +121,8 @@ def reproduce(
     budget: float | None = None,
     seeds: int | None = None,
     rows: Sequence[str] | None = None,
+    layer: str = "source",
+    settings: Sequence[str] = (),
     train: bool = True,
     device: str = "cpu",
     batch_size: int = 16,
@@ -172,6 +144,9 @@ def reproduce(
             A run that was trained in full before is preferred to a short one.
         seeds: training runs for each row; None for as many as the paper has.
         rows: the labels of the rows to make; None for all of them. The others are still shown.
+        layer: the mode of the refinement layer in rows that have one; "source" is what the
+            published function does unless it is asked for "target".
+        settings: further settings of all training runs, as "dcp.emb_dims=128".
         train: whether to train what is missing; otherwise its rows stay empty.
         device: where to train and to measure.
         batch_size: of the measurement.
@@ -209,9 +184,11 @@ def reproduce(
         protocol=protocol,
         test=test,
         fingerprint=fingerprint(test),
-        data=name,
+        data=find_data(name),
         runs=Path(runs),
         share=None if budget is None or not jobs else budget / jobs,
+        layer=layer,
+        settings=tuple(settings),
         train=train,
         trainer=trainer or train_job,
         device=device,
@@ -235,7 +212,7 @@ def reproduce(
             _cell(column, row, position, results) for position, column in enumerate(paper.columns)
         )
         made.append(ReproducedRow(row.label, cells, _ours_from(results) or reason, results))
-    remarks = _remarks(paper, name, budget, count, limit, made)
+    remarks = _remarks(paper, name, budget, count, limit, layer, settings, made)
     return Reproduction(paper, tuple(made), name, remarks)
 
 
@@ -249,6 +226,8 @@ class _Maker:
     data: str
     runs: Path
     share: float | None
+    layer: str
+    settings: tuple[str, ...]
     train: bool
     trainer: Trainer
     device: str
@@ -263,19 +242,32 @@ class _Maker:
 
     def trained(self, label: str, recipe: Recipe, seed: int) -> Result | None:
         """The result of a training run; None if it must not be trained and has not been."""
-        base = self.runs / recipe.slug / f"{_safe(self.data)}-{self.fingerprint[:6]}"
+        data = f"{_safe(self.data)}-{self.fingerprint[:6]}"
+        if self.settings:
+            data += "-" + hashlib.sha256("\n".join(self.settings).encode()).hexdigest()[:6]
+        base = self.runs / recipe.slug(self.layer) / data
         folder = full = base / f"seed-{seed}"
         if self.share is not None:
             folder = base / f"seed-{seed}-for-{self.share:.0f}s"
         if kept := self._kept(full) or self._kept(folder):
             return kept
-        job = Job(recipe, seed, self.data, folder, self.share, self.train, self.device)
+        job = Job(
+            recipe=recipe,
+            seed=seed,
+            data=self.data,
+            folder=folder,
+            budget=self.share,
+            train=self.train,
+            device=self.device,
+            layer=self.layer,
+            settings=self.settings,
+        )
         self.say(f"{label}, seed {seed}: training in {folder}")
         found = self.trainer(job)
         if found is None:
             return None
         model, facts = found
-        facts = {**facts, "recipe": recipe.slug, "data": self.data, "budget_s": self.share}
+        facts = {**facts, "recipe": recipe.slug(self.layer), "budget_s": self.share}
         method = methods.of_model(label, model.eval(), seed=seed, training=facts)
         return self._measured(method, folder)
 
@@ -300,26 +292,6 @@ class _Maker:
         )
         result.save(self._file(folder))
         return result
-
-
-def train_job(job: Job) -> Trained | None:
-    """Train with `spoonful.training`. This is the only place that calls it."""
-    training = importlib.import_module("spoonful.training")
-    run: Trained | None = training.train_recipe(job)
-    return run
-
-
-def seconds_of(text: str) -> float:
-    """A duration in words: "90s", "10m", "2h", "1h30m"; a bare number is in seconds.
-
-    >>> seconds_of("10m"), seconds_of("1h30m"), seconds_of("45")
-    (600.0, 5400.0, 45.0)
-    """
-    found = re.fullmatch(r"(?:([\d.]+)h)?(?:([\d.]+)m)?(?:([\d.]+)s?)?", text.strip())
-    if not text.strip() or found is None:
-        raise ValueError(f'a duration is written like "90s", "10m" or "1h30m", got {text!r}')
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds
 
 
 def _named(row: Row, labels: Sequence[str]) -> bool:
@@ -348,10 +320,13 @@ def _ours_from(results: Sequence[Result]) -> str:
         return ""
     training = results[0].training
     words = [results[0].data.name]
-    if "epochs" in training and "of_epochs" in training:
-        done = [float(result.training["epochs"]) for result in results]
+    if "of_epochs" in training:
+        # Without a number of epochs there is not one whole epoch.
+        done = [round(float(result.training.get("epochs", 0)), 1) for result in results]
         low, high = min(done), max(done)
         span = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        if high == 0:
+            span = f"under 1 (step {training.get('steps', 0)})"
         words.append(f"{span} of {training['of_epochs']:g} epochs")
     if len(results) > 1:
         words.append(f"{len(results)} runs")
@@ -367,6 +342,8 @@ def _remarks(
     budget: float | None,
     count: int,
     limit: int | None,
+    layer: str,
+    settings: Sequence[str],
     rows: Sequence[ReproducedRow],
 ) -> tuple[str, ...]:
     remarks = []
@@ -390,6 +367,10 @@ def _remarks(
             f"Training was cut to {_duration(budget)} for the whole table: these models are far "
             "from trained in full."
         )
+    if layer != "source":
+        remarks.append(f"Our layer is in the mode {layer!r}.")
+    if settings:
+        remarks.append(f"Trained with other settings than the paper's: {', '.join(settings)}.")
     if count != paper.runs and any(row.results for row in rows):
         remarks.append(f"{count} training runs a row; the paper has {paper.runs}.")
     return tuple(remarks)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from spoonful.data import synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
+from spoonful.evaluation.trained import open_corpus, open_trained
 from spoonful.models import DCP, RegistrationModel, RPMNet, load_published
 
 FOLDER = "SPOONFUL_DATA"
@@ -33,24 +32,27 @@ def open_data(name: str, split: str = "test") -> Corpus | Sequence[Any]:
 
     Args:
         name: "synthetic" for the embedded corpus; a folder in the layout of ModelNet40's HDF5
-            files, or with scans; or the name of such a folder in the folder that the environment
-            variable `SPOONFUL_DATA` names.
+            files; a file of tensors, "{split}" in its name standing for the split; or the name of
+            either in the folder that the environment variable `SPOONFUL_DATA` names.
         split: "train" or "test".
 
     Raises:
         ValueError: there is no such data.
     """
-    if name == SYNTHETIC:
-        return synthetic.load(split)
+    return open_corpus(find_data(name), split)
+
+
+def find_data(name: str) -> str:
+    """Where the data called `name` is: "synthetic", or the path of a folder or file."""
     home = os.environ.get(FOLDER)
     tried = [Path(name).expanduser()]
     tried += [Path(home).expanduser() / name] if home else []
-    for folder in tried:
-        if folder.is_dir():
-            return _read(folder, split)
+    for path in tried:
+        if name == SYNTHETIC or path.exists() or "{split}" in name:
+            return name if name == SYNTHETIC else str(path)
     hint = "" if home else f" (set {FOLDER} to the folder that has your datasets)"
     raise ValueError(
-        f"no data named {name!r}: it is neither {SYNTHETIC!r} nor a folder; tried "
+        f"no data named {name!r}: it is neither {SYNTHETIC!r} nor a folder or file; tried "
         f"{', '.join(map(str, tried))}{hint}"
     )
 
@@ -76,25 +78,10 @@ def open_method(text: str) -> Method:
         model = load_published(file, _PUBLISHED[kind]()).eval()
         return methods.of_model(kind, model, settings="published weights")
     if Path(text).exists():
-        return _trained(Path(text))
+        return open_trained(Path(text))
     if mark or os.sep in text or Path(text).suffix:
         known = ", ".join(f"{kind}:FILE" for kind in _PUBLISHED)
         raise ValueError(
             f"no checkpoint at {text!r}; published weights are named with their model: {known}"
         )
     return methods.get(text)  # says which names there are
-
-
-def _read(folder: Path, split: str) -> Corpus | Sequence[Any]:
-    """A folder of shapes in ModelNet40's layout."""
-    reader = importlib.import_module("spoonful.data.modelnet40")
-    data: Corpus = reader.load(folder, split)
-    return data
-
-
-def _trained(path: Path) -> Method:
-    """A model that `spoonful train` made."""
-    training = importlib.import_module("spoonful.training")
-    model, facts = training.load_run(path)
-    name = path.parent.name if path.is_file() else path.name
-    return methods.of_model(name, model, seed=facts.get("seed"), training=facts)

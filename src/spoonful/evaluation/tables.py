@@ -30,7 +30,7 @@ class Column:
         label: as printed.
         metric: its name in `spoonful.metrics.PoseErrors`.
         statistic: which statistic of it over the test items.
-        unit: "deg", "%" or "", in the clouds' unit.
+        unit: "deg", "deg2", "%" or "", the clouds' unit.
     """
 
     label: str
@@ -60,15 +60,14 @@ class Recipe:
     loss_on: LossOn = "all"
     protocol: str | None = None
 
-    @property
-    def slug(self) -> str:
-        """A name for files.
+    def slug(self, layer: str = "layer") -> str:
+        """A name for folders; `layer` is the mode of the refinement layer, if there is one.
 
-        >>> Recipe("dcp/unseen", iterations=5).slug
-        'dcp-unseen+layer-5-all'
+        >>> Recipe("dcp/unseen", iterations=5).slug("source")
+        'dcp-unseen+source-5-all'
         """
         parts = [self.preset.replace("/", "-")]
-        parts += [f"+layer-{self.iterations}-{self.loss_on}"] if self.iterations else []
+        parts += [f"+{layer}-{self.iterations}-{self.loss_on}"] if self.iterations else []
         parts += [f"@{self.protocol}"] if self.protocol else []
         return "".join(parts)
 
@@ -241,7 +240,7 @@ _ALL = (
                 "DCP-v2 + ours", (2.051713, 1.431898, 0.004543, 0.003333), recipe=_dcp("unseen", 5)
             ),
         ),
-        notes=(_DCP_NOTE,),
+        notes=(_DCP_NOTE, "By the authors' account the DCP-v2 row is copied from DCP's paper."),
     ),
     PaperTable(
         name="rpm-crop",
@@ -336,7 +335,7 @@ _ALL = (
         place="main paper, table:exp-dcp-initialization",
         protocol="dcp-unseen",
         columns=(
-            Column("MSE(R)", _DCP_R, "mse", "deg"),
+            Column("MSE(R)", _DCP_R, "mse", "deg2"),
             *_DCP[:2],
             Column("MSE(t)", _DCP_T, "mse"),
             *_DCP[2:],

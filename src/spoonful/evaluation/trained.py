@@ -1,0 +1,139 @@
+"""The one door to `spoonful.training`: what it trained, as methods and as jobs of a table.
+
+It is opened only when a trained model is asked for, so results can be read and compared, and
+classical methods measured, without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spoonful.data.corpus import Corpus
+from spoonful.evaluation.methods import Method, of_model
+from spoonful.evaluation.tables import Recipe
+from spoonful.models import RegistrationModel
+
+# A run may exceed its share of a budget by this factor; then it is stopped where it is.
+_PATIENCE = 1.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training run that a table needs.
+
+    Attributes:
+        recipe: the model and its preset.
+        seed: of the run.
+        data: what to train on, as the training configuration names it.
+        folder: where checkpoints are, or will be. A run that began there goes on from there.
+        budget: seconds to train for; None for the preset's full schedule.
+        train: whether to train; otherwise a run that is not finished is left alone.
+        device: to train on.
+        layer: the mode of the refinement layer, for recipes that have one.
+        settings: further settings of the training configuration, as "a.b=c".
+    """
+
+    recipe: Recipe
+    seed: int
+    data: str
+    folder: Path
+    budget: float | None = None
+    train: bool = True
+    device: str = "cpu"
+    layer: str = "source"
+    settings: tuple[str, ...] = ()
+
+
+class Trained(NamedTuple):
+    """A trained model, and how it was trained: plain values by name.
+
+    `facts` has "steps"; where it is known "epochs"; and "of_epochs", those of the full schedule.
+    """
+
+    model: RegistrationModel
+    facts: Mapping[str, Any]
+
+
+def train_job(job: Job) -> Trained | None:
+    """Load a job from its folder if it is finished; else train it, or return None if not asked to.
+
+    With a budget, the run plans as many steps as fit, with the whole schedule of the learning rate
+    in them. One that is still not done after half as long again is stopped, and taken as it is.
+    """
+    training, presets = _training(), _training("presets")
+    base = presets.get(job.recipe.preset)
+    full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
+    if job.recipe.iterations is not None:
+        full["refine.mode"] = job.layer
+        full["refine.iterations"] = job.recipe.iterations
+        full["refine.loss_on"] = job.recipe.loss_on
+    if job.recipe.protocol is not None:
+        full["data.protocol"] = job.recipe.protocol
+    if job.budget is not None:
+        full["budget.seconds"] = max(1.0, round(job.budget, 3))
+    config = training.override(base, [f"{name}={value}" for name, value in full.items()])
+    config = training.override(config, job.settings)
+
+    finished = job.folder / _training("checkpoint").RESULT
+    if not finished.is_file():
+        if not job.train:
+            return None
+        training.train(
+            config,
+            out=job.folder,
+            corpus=_corpus(config.data.corpus, config.data.per_category),
+            seconds=None if job.budget is None else _PATIENCE * job.budget,
+            quiet=True,
+        )
+    facts = {**_facts(job.folder), "of_epochs": base.budget.epochs}
+    return Trained(training.load_model(job.folder), facts)
+
+
+def open_trained(path: Path) -> Method:
+    """The model of a training run's folder or checkpoint."""
+    model = _training().load_model(path)
+    facts = _facts(path)
+    name = path.name if path.is_dir() else path.parent.name
+    return of_model(name, model, seed=facts["config"]["seed"], training=facts)
+
+
+def open_corpus(name: str, split: str) -> Corpus:
+    """A corpus by the names that the training configuration takes."""
+    corpus: Corpus = _training("corpora").load(name, split)
+    return corpus
+
+
+def _training(module: str = "") -> Any:
+    # By name: training and evaluation are neighbours, and neither is imported with the other.
+    return importlib.import_module(f"spoonful.training.{module}".rstrip("."))
+
+
+@lru_cache(maxsize=1)
+def _corpus(name: str, per_category: int | None) -> Corpus:
+    """The training shapes; all runs of a table share them."""
+    corpus: Corpus = _training("corpora").load(name, "train", per_category=per_category)
+    return corpus
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """How far a run is, and all its settings."""
+    found = _training("checkpoint").load(path)
+    facts: dict[str, Any] = {
+        "steps": found.progress.step,
+        "seconds": found.progress.seconds,
+        "best_epoch": found.progress.best_epoch,
+        "validation": found.metrics,
+        "protocol": found.protocol,
+        "config": found.config.as_dict(),
+    }
+    folder = path if path.is_dir() else path.parent
+    lines = _training("journal").Journal(folder).lines()
+    steps = [line["step"] for line in lines if "step" in line]
+    if len(steps) > 1:  # a first epoch that was followed by another was a whole one
+        facts["epochs"] = found.progress.step / steps[0]
+    return facts

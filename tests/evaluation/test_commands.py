@@ -1,0 +1,79 @@
+"""The commands, from what is typed to what is printed in 100 columns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from evaluation.small import shapes
+from spoonful.training import corpora
+
+typer = pytest.importorskip("typer")
+from typer.testing import CliRunner  # noqa: E402
+
+from spoonful.cli import compare, evaluate, reproduce  # noqa: E402
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command on toy shapes; returns what it prints."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("SPOONFUL_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    corpora.save(shapes(2048), tmp_path / "data" / "toys.pt")
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command("evaluate")(evaluate.evaluate_command)
+    app.command("compare")(compare.compare_command)
+    app.command("reproduce")(reproduce.reproduce_command)
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        assert max(map(len, done.output.splitlines())) <= 100
+        return done.output
+
+    return run
+
+
+def test_evaluate_prints_a_row_a_method_and_writes_files(run, tmp_path):
+    methods = ("identity", "best=true-matches")
+    text = run("evaluate", *methods, "--data", "toys.pt", "--out", "results", "--full")
+    assert "rpm-crop" in text
+    for word in ("identity", "best", "aniso. R", "Chamfer", "pairs/s", "95th percentile"):
+        assert word in text
+    written = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert written == ["best-rpm-crop.json", "identity-rpm-crop.json", "rpm-crop.csv"]
+
+    text = run("compare", "results/identity-rpm-crop.json", "results/best-rpm-crop.json")
+    assert "A = identity" in text
+    assert "B = best" in text
+    assert "100 %" in text
+
+
+def test_compare_refuses_results_of_different_protocols(run):
+    run("evaluate", "identity", "--data", "toys.pt", "--out", "r", "--limit", "2")
+    run("evaluate", "identity", "--data", "toys.pt", "--out", "r", "--protocol", "rpm-jitter")
+    with pytest.raises(ValueError, match=r"different protocols.*rpm-crop.*rpm-jitter"):
+        run("compare", "r/identity-rpm-crop.json", "r/identity-rpm-jitter.json")
+
+
+def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
+    text = run("reproduce", "dcp-unseen", "--data", "toys.pt", "--no-train", "--out", "table.json")
+    assert "2.052" in text
+    assert "not trained yet" in text
+    assert (tmp_path / "table.json").is_file()
+
+
+def test_evaluation_needs_no_package_of_the_command():
+    code = (
+        "import sys; sys.modules.update(typer=None, rich=None, h5py=None, safetensors=None); "
+        "from spoonful.evaluation import evaluate, methods; from spoonful.data import protocols; "
+        "import torch; from spoonful.data.corpus import Corpus; "
+        "toys = Corpus('toys', torch.rand(2, 1024, 3), None, torch.zeros(2).long(), ('toy',)); "
+        "print(len(evaluate(methods.get('truth'), protocols.get('dcp-clean'), toys)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2"

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from evaluation.small import shapes
+from spoonful.batch import Batch
+from spoonful.data import protocols
+from spoonful.evaluation import Method, Result, evaluate, methods, open_method
+from spoonful.evaluation.provenance import fingerprint, weights_sha256
+from spoonful.geometry import Pose
+from spoonful.models import DCP
+from spoonful.registration import Registration
+
+CLEAN = protocols.get("dcp-clean")
+
+
+def test_two_processes_find_what_one_finds(tmp_path):
+    script = Path(__file__).parent / "shard_in_two_processes.py"
+    arguments = [sys.executable, str(script), str(tmp_path / "meet")]
+    both = [subprocess.Popen([*arguments, str(rank), str(tmp_path)]) for rank in range(2)]
+    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    for limit in (7, 1):
+        alone = evaluate(
+            methods.get("true-matches"),
+            protocols.get("dcp-noise"),
+            shapes(),
+            batch_size=2,
+            limit=limit,
+        )
+        for rank in range(2):
+            shared = Result.load(tmp_path / f"{limit}-{rank}.json")
+            assert shared.index.tolist() == list(range(limit)), "every item, once"
+            assert shared.timing.processes == 2
+            assert shared.timing.pairs == limit
+            assert torch.equal(shared.labels, alone.labels)
+            for name, values in alone.errors.items():
+                torch.testing.assert_close(shared.errors[name], values, rtol=1e-9, atol=1e-12)
+
+
+def test_batches_of_any_size_give_the_same_errors():
+    method = methods.get("true-matches")
+    one, many = (
+        evaluate(method, protocols.get("rpm-crop"), shapes(2048), batch_size=size)
+        for size in (1, 3)
+    )
+    for name, values in one.errors.items():
+        torch.testing.assert_close(many.errors[name], values, rtol=1e-6, atol=1e-9)
+
+
+def test_the_truth_has_no_error_and_no_motion_has_all_of_it():
+    truth = evaluate(methods.get("truth"), CLEAN, shapes(), limit=4)
+    assert truth["rotation_degrees"].summary.max == 0
+    assert truth["mean_point_distance"].summary.max == 0
+    nothing = evaluate(methods.get("identity"), CLEAN, shapes(), limit=4)
+    torch.testing.assert_close(
+        nothing.errors["relative_rotation"], torch.ones(4, dtype=torch.float64)
+    )
+
+
+def test_true_matches_are_exact_where_clouds_share_their_points():
+    found = evaluate(methods.get("true-matches"), CLEAN, shapes(), limit=4)
+    assert found["rotation_degrees"].summary.max < 1e-3
+    noisy = evaluate(methods.get("true-matches"), protocols.get("dcp-noise"), shapes(), limit=4)
+    assert 1e-3 < noisy["rotation_degrees"].summary.mean < 1
+
+
+def test_categories_are_those_of_the_items():
+    found = evaluate(methods.get("identity"), protocols.get("dcp-unseen"), shapes(), chamfer=False)
+    assert found.labels.tolist() == [2, 3, 2, 3]
+    assert list(found.by_category) == ["cup", "drum"]
+    assert "chamfer" not in found.errors
+
+
+class Recorder(nn.Module):
+    """Notes the mode it runs in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = nn.Dropout()
+        self.modes: set[tuple[bool, bool]] = set()
+
+    def forward(self, batch: Batch) -> Registration:
+        self.modes.add((self.training, torch.is_grad_enabled()))
+        return methods.identity(batch)
+
+
+def test_models_run_in_eval_mode_and_return_to_theirs():
+    model = Recorder()
+    model.part.eval()
+    evaluate(methods.of_model("recorder", model), CLEAN, shapes(), limit=2, chamfer=False)
+    assert model.modes == {(False, False)}
+    assert model.training
+    assert not model.part.training
+
+
+def test_a_pose_that_is_not_finite_is_counted():
+    def fails_on_item_1(batch: Batch) -> Registration:
+        rotation = torch.eye(3).repeat(len(batch), 1, 1)
+        rotation[batch.index == 1] = torch.nan
+        return Registration(Pose(rotation, torch.zeros(len(batch), 3)))
+
+    found = evaluate(Method("fails", fails_on_item_1), CLEAN, shapes(), limit=3)
+    assert found.failures == 1
+    assert found["rotation_degrees"].summary.nonfinite == 1
+    assert found.errors["rotation_degrees"].isinf().tolist() == [False, True, False]
+
+
+def test_a_method_must_return_a_registration():
+    with pytest.raises(TypeError, match="method odd must return a Registration, got a Pose"):
+        evaluate(Method("odd", lambda batch: batch.pose), CLEAN, shapes(), limit=1)
+
+
+@pytest.mark.parametrize("option", ["batch_size", "limit"])
+def test_options_out_of_range_are_named(option):
+    with pytest.raises(ValueError, match=f"{option} must be at least 1, got 0"):
+        evaluate(methods.get("identity"), CLEAN, shapes(), **{option: 0})
+
+
+def test_progress_is_told():
+    seen = []
+    evaluate(
+        methods.get("identity"),
+        CLEAN,
+        shapes(),
+        batch_size=3,
+        chamfer=False,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(3, 8), (6, 8), (8, 8)]
+
+
+def test_hashes_change_with_what_they_stand_for():
+    corpus = shapes()
+    assert fingerprint(corpus) != fingerprint(replace(corpus, points=corpus.points + 1e-3))
+    assert fingerprint(corpus) != fingerprint(replace(corpus, labels=corpus.labels.flip(0)))
+    assert fingerprint(corpus) != fingerprint(replace(corpus, normals=None))
+    assert fingerprint(corpus) == fingerprint(replace(corpus, name="another name"))
+    model = nn.Linear(2, 2)
+    before = weights_sha256(model)
+    assert before == weights_sha256(model)
+    with torch.no_grad():
+        model.weight[0, 0] += 1e-3
+    assert before != weights_sha256(model)
+
+
+def test_published_weights_are_opened_with_their_model(tmp_path, golden_folder):
+    model = DCP.v1()
+    torch.save(model.state_dict(), tmp_path / "dcp_v1.t7")
+    found = open_method(f"theirs=dcp-v1:{tmp_path / 'dcp_v1.t7'}")
+    assert found.name == "theirs"
+    assert found.settings == "published weights"
+    assert found.weights == weights_sha256(model)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("identiy", "did you mean 'identity'"),
+        ("no/such/run", "no checkpoint at 'no/such/run'"),
+        ("weights.t7", "published weights are named with their model: dcp-v1:FILE"),
+    ],
+)
+def test_unknown_methods_are_named(text, message):
+    with pytest.raises(ValueError, match=message):
+        open_method(text)
+
+
+def test_names_of_methods_are_free_of_marks_and_taken_once():
+    with pytest.raises(ValueError, match="already a method named 'identity'"):
+        methods.register("identity", lambda: methods.get("identity"), summary="")
+    with pytest.raises(ValueError, match="must not be empty or contain"):
+        methods.register("a:b", lambda: methods.get("identity"), summary="")
+    assert set(methods.summaries()) == set(methods.names())

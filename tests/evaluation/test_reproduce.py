@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from evaluation.small import shapes
+from spoonful.batch import Batch
+from spoonful.evaluation import Method, methods, reproduce
+from spoonful.evaluation.reproduce import to_json
+from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
+from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.models import RegistrationModel
+from spoonful.registration import Registration
+from spoonful.training import corpora
+
+TINY = (
+    *("dcp.embedding=pointnet", "dcp.emb_dims=16", "dcp.ff_dims=32", "dcp.n_heads=2"),
+    *("data.points=32", "data.batch_size=4"),
+)
+
+
+class Still(RegistrationModel):
+    """Moves nothing but by its one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.randn(3))
+
+    def forward(self, batch: Batch) -> Registration:
+        rotation = torch.eye(3).expand(len(batch), 3, 3)
+        pose = Pose(
+            rotation_from_vector(0.1 * self.shift) @ rotation, self.shift.expand(len(batch), 3)
+        )
+        return Registration(pose, matches=batch.source)
+
+    def loss(self, output: Registration, batch: Batch) -> torch.Tensor:
+        raise NotImplementedError
+
+
+class FakeTrainer:
+    """Trains nothing, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    def __call__(self, job: Job) -> Trained | None:
+        if not job.train:
+            return None
+        self.jobs.append(job)
+        torch.manual_seed(job.seed)
+        return Trained(Still(), {"steps": 40, "epochs": 2.0, "of_epochs": 250.0})
+
+
+@pytest.fixture
+def make(tmp_path):
+    """`reproduce` on toy shapes, with a trainer that does not train."""
+
+    def make(table, trainer, **options):
+        common = {"test": shapes(), "runs": tmp_path / "runs", "limit": 2}
+        return reproduce(table, trainer=trainer, **{**common, **options})
+
+    return make
+
+
+def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path):
+    """All of it, with the real trainer and a tiny network."""
+    corpora.save(shapes(1024, 24), tmp_path / "shapes-train.pt")
+    corpora.save(shapes(1024, 8), tmp_path / "shapes-test.pt")
+    found = reproduce(
+        "dcp-noise",
+        data=str(tmp_path / "shapes-{split}.pt"),
+        runs=tmp_path / "runs",
+        seeds=1,
+        limit=2,
+        settings=(*TINY, "budget.steps=3", "runtime.tensorboard=false"),
+    )
+    assert [row.label for row in found.rows] == ["DCP-v2", "DCP-v2 + ours"]
+    for row in found.rows:
+        for cell in row.cells:
+            assert math.isfinite(cell.ours)
+            assert cell.difference == cell.ours - cell.paper
+            assert cell.interval.low <= cell.ours <= cell.interval.high
+        assert "shapes-test/test" in row.ours_from
+        assert "of 250 epochs" in row.ours_from
+        (result,) = row.results
+        assert len(result.weights) == 64
+        assert result.training["config"]["dcp"]["emb_dims"] == 16
+        assert result.training["steps"] == 3
+    base, ours = (row.results[0].training["config"]["refine"] for row in found.rows)
+    assert base["mode"] == "none"
+    assert (ours["mode"], ours["iterations"], ours["loss_on"]) == ("source", 5, "all")
+    assert any("other settings than the paper's" in remark for remark in found.remarks)
+    assert any("the paper's is on ModelNet40" in remark for remark in found.remarks)
+
+    folder = next((tmp_path / "runs").glob("dcp-clean/*/seed-0"))
+    again = open_trained(folder)
+    assert again.weights == found.rows[0].results[0].weights
+    assert again.seed == 0
+
+
+def test_what_is_there_is_not_made_again(make):
+    trainer = FakeTrainer()
+    first = make("dcp-noise", trainer)
+    assert len(trainer.jobs) == 2
+    second = make("dcp-noise", trainer)
+    assert len(trainer.jobs) == 2
+    assert first.rows[0].cells == second.rows[0].cells
+    make("correspondence", trainer, train=False)
+    assert len(trainer.jobs) == 2
+
+
+def test_a_budget_is_shared_by_all_runs_and_said(make):
+    trainer = FakeTrainer()
+    found = make("dcp-unseen", trainer, budget=600)
+    assert [job.budget for job in trainer.jobs] == [300, 300]
+    assert all("for-300s" in str(job.folder) for job in trainer.jobs)
+    assert any("cut to 10 min for the whole table" in remark for remark in found.remarks)
+    assert "2 of 250 epochs" in found.rows[-1].ours_from
+
+
+def test_a_run_trained_in_full_is_preferred_to_a_short_one(make):
+    full, short = FakeTrainer(), FakeTrainer()
+    make("dcp-noise", full)
+    found = make("dcp-noise", short, budget=60)
+    assert short.jobs == []
+    assert not any("cut to" in remark for remark in found.remarks)
+
+
+def test_several_seeds_give_a_mean_and_a_spread(make):
+    trainer = FakeTrainer()
+    found = make("initialization", trainer, seeds=3)
+    assert sorted({job.seed for job in trainer.jobs}) == [0, 1, 2]
+    cell, row = found.rows[0].cells[1], found.rows[0]
+    runs = [result["rotation_dcp_degrees"].summary.rmse for result in row.results]
+    assert cell.ours == pytest.approx(sum(runs) / 3)
+    assert cell.spread == pytest.approx(torch.tensor(runs).double().std().item())
+    assert (cell.paper, cell.paper_spread) == (4.264873, 1.667)
+    assert any("3 training runs a row; the paper has 26" in remark for remark in found.remarks)
+
+
+def test_embedded_data_is_said_plainly(make):
+    found = make("dcp-noise", FakeTrainer())
+    assert "embedded synthetic shapes" in found.remarks[0]
+    assert "not on ModelNet40" in found.remarks[0]
+
+
+def test_baselines_come_in_as_soon_as_they_are_registered(make):
+    found = make("dcp-unseen", FakeTrainer(), rows=["ICP"])
+    assert found.rows[0].cells[0].ours is None
+    assert found.rows[0].ours_from == "no method 'icp' here yet"
+    assert found.rows[-1].ours_from == "not asked for"
+    methods.register("icp", lambda: Method("icp", methods.identity), summary="Not ICP.")
+    try:
+        found = make("dcp-unseen", FakeTrainer(), rows=["icp"])
+    finally:
+        methods.unregister("icp")
+    assert found.rows[0].cells[0].ours > 5
+
+
+def test_without_training_what_is_missing_stays_empty(make):
+    found = make("dcp-noise", FakeTrainer(), train=False)
+    assert [row.ours_from for row in found.rows] == ["not trained yet"] * 2
+    assert found.rows[0].cells[0].difference is None
+
+
+def test_other_layers_and_settings_are_other_runs(make):
+    trainer = FakeTrainer()
+    make("dcp-noise", trainer)
+    make("dcp-noise", trainer, layer="perturbed")
+    make("dcp-noise", trainer, settings=["dcp.emb_dims=64"])
+    # the plain network is the same with every layer, and is not trained again for another one
+    assert len(trainer.jobs) == 2 + 1 + 2
+    assert len({job.folder for job in trainer.jobs}) == 5
+
+
+def test_the_table_is_strict_json(make):
+    content = json.loads(to_json(make("dcp-noise", FakeTrainer())), parse_constant=pytest.fail)
+    assert content["rows"][0]["numbers"]["RMSE(R)"]["paper"] == 12.974750
+    assert content["our_data"] == "synthetic"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("dcp-noize", {}, "did you mean 'dcp-noise'"),
+        ("dcp-noise", {"rows": ["ICP"]}, "has no row 'ICP'"),
+        ("dcp-noise", {"budget": 0.0}, "budget must be positive"),
+        ("dcp-noise", {"seeds": 0}, "seeds must be at least 1"),
+        ("3dmatch", {}, "of which none are embedded"),
+        ("dcp-noise", {"data": "no-such-data", "test": None}, "no data named 'no-such-data'"),
+    ],
+)
+def test_mistakes_are_named(make, table, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(table, FakeTrainer(), **options)
+
+
+def test_a_job_that_must_not_train_is_left_alone(tmp_path):
+    from spoonful.evaluation.tables import Recipe
+
+    job = Job(Recipe("dcp/clean"), 0, "synthetic", tmp_path, train=False)
+    assert train_job(job) is None
+    assert list(tmp_path.iterdir()) == []
