@@ -35,6 +35,15 @@ def test_normals_are_those_of_the_cpu(clouds: torch.Tensor) -> None:
         )
 
 
+def test_normals_of_a_large_cloud_take_little_memory(generator: torch.Generator) -> None:
+    points = torch.randn(150_000, 3, generator=generator).cuda()
+    points = points / points.norm(dim=-1, keepdim=True)
+    torch.cuda.reset_peak_memory_stats()
+    normals = estimate_normals(points)
+    assert torch.cuda.max_memory_allocated() < 2**30
+    assert ((normals * points).sum(-1) > 0.99).all()
+
+
 def test_samples_are_those_of_the_cpu(clouds: torch.Tensor) -> None:
     assert torch.equal(farthest_points(clouds.cuda(), 100).cpu(), farthest_points(clouds, 100))
     fewer = voxel_average_to(clouds[0].cuda(), 200, normals=clouds[0].cuda())

@@ -121,6 +121,17 @@ def test_fewer_valid_points_than_neighbours(generator: torch.Generator) -> None:
         assert (estimate_normals(points, mask=mask)[mask].norm(dim=-1) - 1).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("flatness", [1.0, 1e-3, 0.0])
+def test_the_least_axis_is_that_of_eigh(flatness: float, generator: torch.Generator) -> None:
+    spread = torch.randn(500, 16, 3, generator=generator, dtype=torch.float64)
+    turn = torch.linalg.qr(torch.randn(500, 3, 3, generator=generator, dtype=torch.float64)).Q
+    spread = spread * torch.tensor([1.0, 1.0, flatness]) @ turn.mT
+    covariance = spread.mT @ spread
+    expected = torch.linalg.eigh(covariance).eigenvectors[..., 0]
+    cosine = (module._least_axis(covariance) * expected).sum(-1).abs()
+    torch.testing.assert_close(cosine, torch.ones(500, dtype=torch.float64))
+
+
 def test_mistakes_are_named() -> None:
     points = torch.rand(10, 3)
     for wrong, error, words in [

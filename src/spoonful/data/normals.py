@@ -105,11 +105,40 @@ def _thinnest(points: Tensor, valid: Tensor, k: int) -> Tensor:
         spread = spread / largest.where(largest > 0, 1.0)
         # Sums of products, not a matmul: TF32 must not round covariances.
         covariance = (spread.unsqueeze(-1) * spread.unsqueeze(-2)).sum(-3)
-        direction = torch.linalg.eigh(covariance).eigenvectors[..., 0]
-        # eigh's sign is arbitrary: where orientation cannot decide, the largest part does.
+        direction = _least_axis(covariance)
+        # Its sign is arbitrary: where orientation cannot decide, the largest part does.
         main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
         directions.append(direction.where(main >= 0, -direction))
     return torch.cat(directions).reshape(points.shape)
+
+
+def _least_axis(matrix: Tensor) -> Tensor:
+    """The eigenvector of the least eigenvalue of (M, 3, 3) symmetric matrices, by Jacobi rotations.
+
+    Not `torch.linalg.eigh`: for a hundred thousand small matrices on a GPU it asks for tens of
+    gigabytes, and fails. Rotations also give a unit vector whatever the matrix.
+    """
+    columns = list(matrix.unbind(-1))
+    axes = list(torch.eye(3, dtype=matrix.dtype, device=matrix.device).expand_as(matrix).unbind(-1))
+    # Convergence is quadratic: after five sweeps nothing is left off the diagonal.
+    for p, q in ((0, 1), (0, 2), (1, 2)) * 5:
+        off = columns[q][:, p]
+        ratio = (columns[q][:, q] - columns[p][:, p]) / (2 * off)
+        tangent = torch.copysign(1 / (ratio.abs() + (ratio.square() + 1).sqrt()), ratio)
+        tangent = tangent.where(off != 0, 0.0)
+        cosine = (tangent.square() + 1).rsqrt().unsqueeze(-1)
+        sine = tangent.unsqueeze(-1) * cosine
+        for vectors in (columns, axes):
+            first, second = vectors[p], vectors[q]
+            vectors[p], vectors[q] = cosine * first - sine * second, sine * first + cosine * second
+        # The same rotation of the rows, which keeps the matrix symmetric.
+        rows = list(torch.stack(columns, dim=-1).unbind(-2))
+        first, second = rows[p], rows[q]
+        rows[p], rows[q] = cosine * first - sine * second, sine * first + cosine * second
+        columns = list(torch.stack(rows, dim=-2).unbind(-1))
+    values = torch.stack([columns[i][:, i] for i in range(3)], dim=-1)
+    least = values.argmin(-1)[:, None, None].expand(-1, 3, 1)
+    return torch.stack(axes, dim=-1).gather(-1, least).squeeze(-1)
 
 
 def k_nearest(points: Tensor, valid: Tensor, k: int) -> tuple[Tensor, Tensor]:
