@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spoonful.geometry import kernels
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known
+from spoonful.geometry.checks import all_known, check_correspondences
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
@@ -68,6 +69,9 @@ def kabsch(
     >>> bool(torch.allclose(pose.apply(source), target, atol=1e-5))
     True
     """
+    if kernels.usable(source, target, weights, mask):
+        check_correspondences(source, target, weights, mask)
+        return kernels.kabsch_pose(source, target, weights, mask)
     return pose_from_moments(moments(source, target, weights, mask, spreads="none"))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from spoonful.geometry import kernels
+from spoonful.geometry.checks import check_correspondences, working_dtype
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import pose_from_moments
+from spoonful.geometry.kernels import Plan
 from spoonful.geometry.moments import moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import Form, check_form, check_iterations, refine_moments
@@ -118,36 +121,21 @@ class SpoonfulLayer(nn.Module):
         Returns:
             `LayerOutput`.
         """
-        m = moments(source, target, weights, mask, spreads=self.form if self.training else "none")
-        pose = pose_from_moments(m)
-        if not self.training:
-            return LayerOutput(pose, None)
-        rotation = pose.rotation
-        if self.start != "kabsch":
-            rotation = rotation.detach()
-        if self.start != "perturbed":
-            return LayerOutput(
-                pose, refine_moments(m, rotation, iterations=self.iterations, form=self.form)
+        check_correspondences(source, target, weights, mask)
+        plan = Plan(self.iterations if self.training else 0, self.form, self.start)
+        turns = None
+        if self.training and self.start == "perturbed":
+            turns = random_rotation(
+                *source.shape[:-2],
+                self.starts,
+                max_degrees=self.max_degrees,
+                generator=generator,
+                dtype=working_dtype(source, target, *(() if weights is None else (weights,))),
+                device=source.device,
             )
-        turns = random_rotation(
-            *rotation.shape[:-2],
-            self.starts,
-            max_degrees=self.max_degrees,
-            generator=generator,
-            dtype=rotation.dtype,
-            device=rotation.device,
-        )
-        rotations = matmul3(rotation.unsqueeze(-3), turns)
-        refined = refine_moments(
-            m.per_start(self.starts), rotations, iterations=self.iterations, form=self.form
-        )
-        return LayerOutput(
-            pose,
-            Pose(
-                refined.rotation.transpose(-4, -3).flatten(-4, -3),
-                refined.translation.transpose(-3, -2).flatten(-3, -2),
-            ),
-        )
+        usable = kernels.usable(source, target, weights, mask, turns)
+        head = kernels.layer_poses if usable else composite_head
+        return LayerOutput(*head(source, target, weights, mask, turns, plan))
 
     def extra_repr(self) -> str:
         """The settings, as they were given."""
@@ -155,3 +143,47 @@ class SpoonfulLayer(nn.Module):
         if self.start == "perturbed":
             text += f", max_degrees={self.max_degrees:g}, starts={self.starts}"
         return text
+
+
+def composite_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    start: Tensor | None,
+    plan: Plan,
+) -> tuple[Any, Pose | None]:
+    """What the layer computes, composed of the functions of this package.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3).
+        weights: (..., N), or None.
+        mask: (..., N) bool, or None.
+        start: where the plan's start is "given", rotations (..., 3, 3); where it is "perturbed",
+            turns (..., K, 3, 3) of the Kabsch rotation; None otherwise.
+        plan: what to compute.
+
+    Returns:
+        The Kabsch pose (None if the start is given), and the refined poses, iteration by iteration
+        (None if there are no iterations).
+    """
+    m = moments(source, target, weights, mask, spreads=plan.form if plan.iterations else "none")
+    pose = None if plan.start == "given" else pose_from_moments(m)
+    if not plan.iterations:
+        return pose, None
+    rotation = start if pose is None else pose.rotation
+    assert rotation is not None
+    if plan.start in ("detached", "perturbed"):
+        rotation = rotation.detach()
+    if plan.start != "perturbed":
+        return pose, refine_moments(m, rotation, iterations=plan.iterations, form=plan.form)
+    assert start is not None
+    rotations = matmul3(rotation.unsqueeze(-3), start)
+    refined = refine_moments(
+        m.per_start(start.shape[-3]), rotations, iterations=plan.iterations, form=plan.form
+    )
+    return pose, Pose(
+        refined.rotation.transpose(-4, -3).flatten(-4, -3),
+        refined.translation.transpose(-3, -2).flatten(-3, -2),
+    )

@@ -28,8 +28,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spoonful.geometry import kernels
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known, check_rotation
+from spoonful.geometry.checks import all_known, check_correspondences, check_rotation
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
@@ -80,6 +81,10 @@ def refine(
     """
     check_form(form)
     check_iterations(iterations)
+    if kernels.usable(source, target, weights, mask, rotation):
+        check_correspondences(source, target, weights, mask)
+        check_start("rotation", rotation, source, values=check)
+        return kernels.refined_poses(source, target, weights, mask, rotation, iterations, form)
     m = moments(source, target, weights, mask, spreads=form)
     check_start("rotation", rotation, source, values=check)
     return refine_moments(m, rotation, iterations=iterations, form=form)

@@ -1,0 +1,13 @@
+"""Compiled kernels behind the geometry's own functions, and the switch that turns them off.
+
+    SPOONFUL_KERNELS=off python train.py        # or, around some lines:
+    with kernels.disabled(): ...
+
+`kabsch`, `refine` and `SpoonfulLayer` use a kernel where one fits (`usable`) and torch's own
+operations everywhere else, with the same results up to rounding.
+"""
+
+from spoonful.geometry.kernels.head import Plan, kabsch_pose, layer_poses, refined_poses
+from spoonful.geometry.kernels.switch import disabled, usable
+
+__all__ = ["Plan", "disabled", "kabsch_pose", "layer_poses", "refined_poses", "usable"]

@@ -1,0 +1,823 @@
+/* The pose head on the CPU: moments, Kabsch, refinements, translations, and all their gradients.
+ *
+ * The mathematics is that of moments.py, spread.py, kabsch.py and refine.py, in the same order and
+ * under the same names; those files explain it and remain the reference. What this one adds is that
+ * the points are read once forward, and read and written once backward, with nothing in between but
+ * a few hundred operations a cloud.
+ *
+ * REAL is float or double, set by the compiler's command line. Sums over points are in double; the
+ * 3x3 work of a cloud is in REAL, because its rounding is what the paper's layer amplifies.
+ *
+ * Clouds are summed in blocks of fixed size which are then merged in order, so no result depends on
+ * the number of threads. NaN and inf are meant to be seen: do not compile with -ffast-math.
+ */
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef REAL
+#define REAL float
+#endif
+
+#define EPS (sizeof(REAL) == sizeof(float) ? (REAL)FLT_EPSILON : (REAL)DBL_EPSILON)
+#define BLOCK 256       /* points; two blocks' worth of doubles fit a first-level cache */
+#define SHARE 16384     /* fewer points than this are not worth a thread */
+#define CLOUD 512       /* the 3x3 work of a cloud takes as long as this many points */
+#define MAX_THREADS 64
+
+/* Sums that vectorise although their order is fixed: each lane is a sum of its own. */
+#if defined(__AVX512F__)
+#define LANES 8
+#elif defined(__AVX__)
+#define LANES 4
+#else
+#define LANES 2
+#endif
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
+typedef REAL reals __attribute__((vector_size(sizeof(lanes)), may_alias));
+#define REALS (int)(sizeof(lanes) / sizeof(REAL))
+#define AT(array, i) (*(lanes *)&(array)[i])
+#define REALS_AT(array, i) (*(reals *)&(array)[i])
+
+enum start { GIVEN, KABSCH, DETACHED, PERTURBED };
+
+/* One call. Optional pointers are NULL where there is nothing, or nothing is wanted. */
+struct call {
+    int64_t clouds, points, starts, iterations;
+    int32_t target_form, start_kind, threads;
+    const REAL *source, *target;         /* (clouds, points, 3) */
+    const REAL *weights;                 /* (clouds, points), optional */
+    const uint8_t *mask;                 /* (clouds, points), optional */
+    const REAL *start;                   /* (clouds, starts, 3, 3), GIVEN or the turns PERTURBED */
+    REAL *rotation, *translation;        /* (clouds, 3, 3) and (clouds, 3), unless GIVEN */
+    REAL *refined_rotation;              /* (clouds, iterations, starts, 3, 3) */
+    REAL *refined_translation;           /* (clouds, iterations, starts, 3) */
+    struct state *state;                 /* (clouds,) */
+    /* Backward only: gradients in, each optional, and out, each optional. */
+    const REAL *g_rotation, *g_translation, *g_refined_rotation, *g_refined_translation;
+    REAL *d_source, *d_target, *d_weights, *d_start;
+};
+
+/* What backward needs to know of a cloud. All double, so that Python can allocate it as a tensor. */
+struct state {
+    double total, source_mean[3], target_mean[3];
+    double spread_of[9]; /* S or G, by form */
+    double cross[9];     /* H */
+    double inverse[9];   /* P, the inverse of spread(S or G) */
+};
+
+/* ---- 3-vectors and 3x3 matrices, by rows -------------------------------------------------- */
+
+static inline REAL dot(const REAL *a, const REAL *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+static inline void cross(const REAL *a, const REAL *b, REAL *c)
+{
+    c[0] = a[1] * b[2] - a[2] * b[1];
+    c[1] = a[2] * b[0] - a[0] * b[2];
+    c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+static inline void matvec(const REAL *A, const REAL *v, REAL *out)
+{
+    for (int i = 0; i < 3; i++) out[i] = dot(A + 3 * i, v);
+}
+
+static inline void matvec_t(const REAL *A, const REAL *v, REAL *out)
+{
+    for (int i = 0; i < 3; i++) out[i] = A[i] * v[0] + A[3 + i] * v[1] + A[6 + i] * v[2];
+}
+
+static inline void transpose(const REAL *A, REAL *out)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) out[3 * i + j] = A[3 * j + i];
+}
+
+static inline void matmul(const REAL *A, const REAL *B, REAL *out)
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j];
+}
+
+static inline void matmul_t(const REAL *A, const REAL *B, REAL *out) /* A^T B */
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = A[i] * B[j] + A[3 + i] * B[3 + j] + A[6 + i] * B[6 + j];
+}
+
+static inline void torque(const REAL *R, const REAL *A, REAL *out) /* vee(R^T A) */
+{
+    REAL row[3];
+    out[0] = out[1] = out[2] = 0;
+    for (int i = 0; i < 3; i++) {
+        cross(A + 3 * i, R + 3 * i, row);
+        for (int j = 0; j < 3; j++) out[j] += row[j];
+    }
+}
+
+static inline void turned(const REAL *R, const REAL *v, REAL *out) /* R hat(v) */
+{
+    for (int i = 0; i < 3; i++) cross(R + 3 * i, v, out + 3 * i);
+}
+
+static inline REAL trace(const REAL *A) { return A[0] + A[4] + A[8]; }
+
+static inline void spread(const REAL *X, REAL *out) /* tr(X) I - X */
+{
+    REAL t = trace(X);
+    for (int i = 0; i < 9; i++) out[i] = (i % 4 == 0 ? t : 0) - X[i];
+}
+
+static inline int finite9(const REAL *A)
+{
+    REAL zero = 0;
+    for (int i = 0; i < 9; i++) zero += A[i] - A[i];
+    return zero == 0; /* NaN is not */
+}
+
+static inline void narrow(const double *from, REAL *to, int n)
+{
+    for (int i = 0; i < n; i++) to[i] = (REAL)from[i];
+}
+
+/* ---- spread.py ---------------------------------------------------------------------------- */
+
+static void spread_inverse(const REAL *moment, REAL *out)
+{
+    const REAL small = 16 * EPS;
+    REAL size = trace(moment), X[9], adjugate[9], numerator[9];
+    if (size == 0) size = 1;
+    for (int i = 0; i < 9; i++) X[i] = moment[i] / size;
+    for (int i = 0; i < 3; i++) { /* X is symmetric: its rows are its columns */
+        cross(X + 3 * ((i + 1) % 3), X + 3 * ((i + 2) % 3), adjugate + 3 * i);
+    }
+    for (int i = 0; i < 9; i++) numerator[i] = X[i] + adjugate[i];
+    REAL denominator = trace(adjugate) - dot(X, adjugate);
+    REAL minors = trace(numerator);
+    if (denominator > small * minors) {
+        for (int i = 0; i < 9; i++) out[i] = numerator[i] / denominator / size;
+        return;
+    }
+    REAL M[9];
+    spread(X, M);
+    REAL whole = trace(M);
+    for (int i = 0; i < 9; i++) {
+        REAL value = 0;
+        if (whole > 0) {
+            value = M[i] / (whole * whole);
+            if (minors > small) {
+                REAL eye = i % 4 == 0;
+                value = (whole * (eye - numerator[i] / minors) - M[i]) / minors;
+            }
+        }
+        out[i] = value / size; /* NaN / NaN stays NaN */
+    }
+}
+
+/* ---- kabsch.py ---------------------------------------------------------------------------- */
+
+/* Eigenvalues and eigenvectors (columns of V) of a symmetric 4x4 matrix, by Jacobi's rotations. */
+static void jacobi4(double A[4][4], double V[4][4])
+{
+    memset(V, 0, 16 * sizeof(double));
+    for (int i = 0; i < 4; i++) V[i][i] = 1;
+    for (int sweep = 0; sweep < 16; sweep++) {
+        double off = 0, on = 0;
+        for (int p = 0; p < 4; p++) {
+            on += A[p][p] * A[p][p];
+            for (int q = p + 1; q < 4; q++) off += A[p][q] * A[p][q];
+        }
+        if (!(off > 1e-36 * on)) return;
+        for (int p = 0; p < 3; p++) {
+            for (int q = p + 1; q < 4; q++) {
+                if (A[p][q] == 0) continue;
+                double gap = (A[q][q] - A[p][p]) / 2, b = A[p][q];
+                double r = sqrt(gap * gap + b * b);
+                double t = gap >= 0 ? b / (gap + r) : b / (gap - r);
+                double c = 1 / sqrt(t * t + 1), s = t * c;
+                A[p][p] -= t * b;
+                A[q][q] += t * b;
+                A[p][q] = A[q][p] = 0;
+                for (int k = 0; k < 4; k++) {
+                    double vp = V[k][p], vq = V[k][q];
+                    V[k][p] = c * vp - s * vq;
+                    V[k][q] = s * vp + c * vq;
+                    if (k == p || k == q) continue;
+                    double ap = A[k][p], aq = A[k][q];
+                    A[k][p] = A[p][k] = c * ap - s * aq;
+                    A[k][q] = A[q][k] = s * ap + c * aq;
+                }
+            }
+        }
+    }
+}
+
+/* The rotation that maximises tr(R^T H). For the rotation of a unit quaternion q this is q^T N q
+ * (Horn, 1987), linear in H and thus without a square of its condition: the best rotation is the
+ * top eigenvector of N. The gap below it is 2 (s2 + d s3), zero exactly where the best rotation is
+ * not unique; then the best ones fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
+ * the one that turns least.
+ */
+static void best_rotation(const REAL *H, REAL *R)
+{
+    double size = 0, zero = 0, h[9], A[4][4], V[4][4];
+    for (int i = 0; i < 9; i++) {
+        double entry = fabs((double)H[i]);
+        zero += entry - entry;
+        if (entry > size) size = entry;
+    }
+    if (zero != 0 || size == 0) { /* NaN or inf in the cloud; or nothing at all */
+        for (int i = 0; i < 9; i++) R[i] = (REAL)(zero + (i % 4 == 0));
+        return;
+    }
+    for (int i = 0; i < 9; i++) h[i] = H[i] / size;
+    A[0][0] = h[0] + h[4] + h[8];
+    A[1][1] = h[0] - h[4] - h[8];
+    A[2][2] = h[4] - h[0] - h[8];
+    A[3][3] = h[8] - h[0] - h[4];
+    A[0][1] = A[1][0] = h[7] - h[5];
+    A[0][2] = A[2][0] = h[2] - h[6];
+    A[0][3] = A[3][0] = h[3] - h[1];
+    A[1][2] = A[2][1] = h[1] + h[3];
+    A[1][3] = A[3][1] = h[2] + h[6];
+    A[2][3] = A[3][2] = h[5] + h[7];
+    jacobi4(A, V);
+    int top = 0;
+    for (int i = 1; i < 4; i++)
+        if (A[i][i] > A[top][top]) top = i;
+    double q[4] = {V[0][top], V[1][top], V[2][top], V[3][top]};
+    const double tie = A[top][top] * (1 - 16 * (double)EPS);
+    for (int i = 0; i < 4; i++) {
+        if (i == top || A[i][i] < tie) continue;
+        double along = V[0][top], other = V[0][i], norm = hypot(along, other);
+        if (norm == 0) continue; /* all of them turn by 180 degrees: any will do */
+        /* Turn the two, so that `top` takes all that both have of the identity. */
+        for (int k = 0; k < 4; k++) {
+            double a = V[k][top], b = V[k][i];
+            q[k] = V[k][top] = (along * a + other * b) / norm;
+            V[k][i] = (along * b - other * a) / norm;
+        }
+    }
+    double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    double w = q[0] / norm, x = q[1] / norm, y = q[2] / norm, z = q[3] / norm;
+    R[0] = (REAL)(1 - 2 * (y * y + z * z));
+    R[1] = (REAL)(2 * (x * y - w * z));
+    R[2] = (REAL)(2 * (x * z + w * y));
+    R[3] = (REAL)(2 * (x * y + w * z));
+    R[4] = (REAL)(1 - 2 * (x * x + z * z));
+    R[5] = (REAL)(2 * (y * z - w * x));
+    R[6] = (REAL)(2 * (x * z - w * y));
+    R[7] = (REAL)(2 * (y * z + w * x));
+    R[8] = (REAL)(1 - 2 * (x * x + y * y));
+}
+
+/* How the best rotation follows a change of H, which is also how its gradient goes back to H. */
+static void turn(const REAL *R, const REAL *H, const REAL *change, REAL *out)
+{
+    REAL K[9], symmetric[9], inverse[9], ask[3], u[3];
+    matmul_t(R, H, K);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) symmetric[3 * i + j] = (K[3 * i + j] + K[3 * j + i]) / 2;
+    spread_inverse(symmetric, inverse);
+    torque(R, change, ask);
+    matvec(inverse, ask, u);
+    turned(R, u, out);
+}
+
+/* ---- refine.py ---------------------------------------------------------------------------- */
+
+static void gram_schmidt(const REAL *A, REAL *R)
+{
+    REAL x[3] = {A[0], A[3], A[6]}, second[3] = {A[1], A[4], A[7]}, y[3], z[3], length;
+    length = (REAL)sqrt((double)dot(x, x));
+    for (int i = 0; i < 3; i++) x[i] /= length;
+    cross(x, second, z);
+    length = (REAL)sqrt((double)dot(z, z));
+    for (int i = 0; i < 3; i++) z[i] /= length;
+    cross(z, x, y);
+    for (int i = 0; i < 3; i++) R[3 * i] = x[i], R[3 * i + 1] = y[i], R[3 * i + 2] = z[i];
+}
+
+static void step(const REAL *H, const REAL *P, const REAL *R, int target_form, REAL *next)
+{
+    REAL v[3], u[3], moved[9], Rt[9], Ht[9];
+    if (target_form) { /* the clouds exchange their roles: R^T maps target to source */
+        transpose(R, Rt);
+        transpose(H, Ht);
+        R = Rt, H = Ht;
+    }
+    torque(R, H, v);
+    matvec(P, v, u);
+    turned(R, u, moved);
+    for (int i = 0; i < 9; i++) moved[i] += R[i];
+    if (target_form) {
+        transpose(moved, Rt);
+        gram_schmidt(Rt, next);
+    } else {
+        gram_schmidt(moved, next);
+    }
+}
+
+static void assembler_derivative(const REAL *u, const REAL *Q, REAL *T)
+{
+    const REAL e1[3] = {1, 0, 0}, e2[3] = {0, 1, 0};
+    const REAL q1[3] = {Q[0], Q[3], Q[6]}, q2[3] = {Q[1], Q[4], Q[7]}, q3[3] = {Q[2], Q[5], Q[8]};
+    const REAL c1[3] = {1, u[2], -u[1]}, c2[3] = {-u[2], 1, u[0]};
+    REAL n1 = dot(q1, c1), m = dot(q1, c2), n2 = dot(q2, c2);
+    cross(q3, e1, T + 3);
+    cross(e1, q2, T + 6);
+    cross(e2, q3, T);
+    for (int i = 0; i < 3; i++) {
+        T[3 + i] /= n1;
+        T[6 + i] /= n1;
+        T[i] = (T[i] + m * T[3 + i]) / n2;
+    }
+}
+
+/* One link of the chain, backwards: `pull` at R' becomes `pull` at R, and adds to d_H and d_P. */
+static void unstep(const REAL *H, const REAL *P, const REAL *R, const REAL *next, int target_form,
+                   REAL *pull, REAL *d_H, REAL *d_P)
+{
+    REAL K[9], resist[9], v[3], u[3], follow[9], Q[9], T[9], local[9], at_u[3], at_v[3], moved[9];
+    torque(R, H, v);
+    matmul_t(R, H, K);
+    spread(K, resist);
+    if (target_form) { /* in the source's frame P turns with R */
+        matmul_t(R, P, Q);
+        matmul(Q, R, local);
+        P = local;
+    }
+    matvec(P, v, u);
+    if (target_form) { /* follow = hat(u) - P (hat(v) + resist) */
+        resist[1] -= v[2], resist[2] += v[1], resist[3] += v[2];
+        resist[5] -= v[0], resist[6] -= v[1], resist[7] += v[0];
+    }
+    matmul(P, resist, follow);
+    for (int i = 0; i < 9; i++) follow[i] = -follow[i];
+    if (target_form) {
+        follow[1] -= u[2], follow[2] += u[1], follow[3] += u[2];
+        follow[5] -= u[0], follow[6] -= u[1], follow[7] += u[0];
+    }
+    matmul_t(R, next, Q);
+    assembler_derivative(u, Q, T);
+
+    matvec_t(T, pull, at_u);
+    matvec(P, at_u, at_v);
+    turned(R, at_v, moved);
+    for (int i = 0; i < 9; i++) d_H[i] += moved[i];
+    REAL before[3], through[3];
+    matvec(Q, pull, before); /* J^T pull = Q pull + follow^T T^T pull */
+    matvec_t(follow, at_u, through);
+    for (int i = 0; i < 3; i++) pull[i] = before[i] + through[i];
+    if (target_form) {
+        REAL a[3], b[3];
+        matvec(R, at_u, a);
+        matvec(R, v, b);
+        memcpy(at_u, a, sizeof a);
+        memcpy(v, b, sizeof b);
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) d_P[3 * i + j] += at_u[i] * v[j];
+}
+
+/* ---- moments.py: a block of points in, and blocks merged ---------------------------------- */
+
+struct block {
+    double w[BLOCK], s[3][BLOCK], t[3][BLOCK];
+} __attribute__((aligned(64)));
+
+/* Of a block or of a whole cloud; moments not yet divided by the total. */
+struct sums {
+    double total, source_mean[3], target_mean[3], spread_of[6], cross[9];
+};
+
+static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
+
+/* Points less their origin, as rows; the difference is taken in double, then kept as `type`. */
+#define DEFINE_LESS(name, type)                                                                    \
+    static void name(const REAL *restrict points, int n, const double *origin,                     \
+                     type (*restrict out)[BLOCK])                                                  \
+    {                                                                                              \
+        double x = origin[0], y = origin[1], z = origin[2];                                        \
+        type *restrict a = out[0], *restrict b = out[1], *restrict c = out[2];                     \
+        for (int i = 0; i < n; i++) {                                                              \
+            a[i] = (type)((double)points[3 * i] - x);                                              \
+            b[i] = (type)((double)points[3 * i + 1] - y);                                          \
+            c[i] = (type)((double)points[3 * i + 2] - z);                                          \
+        }                                                                                          \
+    }
+DEFINE_LESS(less, double)
+DEFINE_LESS(less_narrow, REAL)
+
+static double total_of(lanes v)
+{
+    double sum = v[0];
+    for (int i = 1; i < LANES; i++) sum += v[i];
+    return sum;
+}
+
+static void load(struct block *b, const struct call *c, int64_t first, int n, const double *source_origin,
+                 const double *target_origin)
+{
+    less(c->source + 3 * first, n, source_origin, b->s);
+    less(c->target + 3 * first, n, target_origin, b->t);
+    for (int i = 0; i < n; i++) b->w[i] = c->weights ? (double)c->weights[first + i] : 1.0;
+    if (c->mask) /* selected, not multiplied: padding may hold NaN */
+        for (int i = 0; i < n; i++)
+            if (!c->mask[first + i]) {
+                b->w[i] = 0;
+                for (int k = 0; k < 3; k++) b->s[k][i] = b->t[k][i] = 0;
+            }
+    for (int i = n; i % LANES; i++) { /* points without weight, to fill the lanes */
+        b->w[i] = 0;
+        for (int k = 0; k < 3; k++) b->s[k][i] = b->t[k][i] = 0;
+    }
+}
+
+static void sum_block(const struct call *c, int64_t first, int n, struct sums *out)
+{
+    struct block b;
+    int kept = 0;
+    memset(out, 0, sizeof *out);
+    while (c->mask && kept < n && !c->mask[first + kept]) kept++;
+    if (kept == n) return;
+    /* About a point of its own, so that coinciding points are exactly 0 apart. */
+    double origin[6], mean[6];
+    for (int k = 0; k < 3; k++) {
+        origin[k] = (double)c->source[3 * (first + kept) + k];
+        origin[3 + k] = (double)c->target[3 * (first + kept) + k];
+    }
+    load(&b, c, first, n, origin, origin + 3);
+    lanes w = {0}, a[6] = {{0}};
+    for (int i = 0; i < n; i += LANES) {
+        lanes weight = AT(b.w, i);
+        w += weight;
+        for (int k = 0; k < 3; k++) {
+            a[k] += weight * AT(b.s[k], i);
+            a[3 + k] += weight * AT(b.t[k], i);
+        }
+    }
+    out->total = total_of(w);
+    double divisor = out->total == 0 ? 1 : out->total;
+    for (int k = 0; k < 6; k++) mean[k] = total_of(a[k]) / divisor;
+    for (int k = 0; k < 3; k++) {
+        out->source_mean[k] = origin[k] + mean[k];
+        out->target_mean[k] = origin[3 + k] + mean[3 + k];
+    }
+    lanes X[6] = {{0}}, H[9] = {{0}};
+    double (*spread_of)[BLOCK] = c->target_form ? b.t : b.s, *middle = mean + (c->target_form ? 3 : 0);
+    if (c->iterations)
+        for (int i = 0; i < n; i += LANES) {
+            lanes p[3], weighted;
+            for (int k = 0; k < 3; k++) p[k] = AT(spread_of[k], i) - middle[k];
+            for (int k = 0; k < 6; k++) {
+                if (k == 0 || k == 3 || k == 5) weighted = AT(b.w, i) * p[ROW[k]];
+                X[k] += weighted * p[COLUMN[k]];
+            }
+        }
+    for (int i = 0; i < n; i += LANES) {
+        lanes s[3];
+        for (int k = 0; k < 3; k++) s[k] = AT(b.w, i) * (AT(b.s[k], i) - mean[k]);
+        for (int k = 0; k < 3; k++) {
+            lanes t = AT(b.t[k], i) - mean[3 + k];
+            for (int j = 0; j < 3; j++) H[3 * k + j] += t * s[j];
+        }
+    }
+    for (int k = 0; k < 6; k++) out->spread_of[k] = total_of(X[k]);
+    for (int k = 0; k < 9; k++) out->cross[k] = total_of(H[k]);
+}
+
+/* Add the sums of further points (Chan, Golub and LeVeque, 1979). */
+static void merge(struct sums *sum, const struct sums *more, int target_form)
+{
+    for (int k = 0; k < 6; k++) sum->spread_of[k] += more->spread_of[k];
+    for (int k = 0; k < 9; k++) sum->cross[k] += more->cross[k];
+    if (more->total == 0) return;
+    double total = sum->total + more->total, share = more->total / total, s[3], t[3];
+    double both = sum->total * share;
+    for (int k = 0; k < 3; k++) {
+        s[k] = more->source_mean[k] - sum->source_mean[k];
+        t[k] = more->target_mean[k] - sum->target_mean[k];
+        sum->source_mean[k] += share * s[k];
+        sum->target_mean[k] += share * t[k];
+    }
+    const double *p = target_form ? t : s;
+    for (int k = 0; k < 6; k++) sum->spread_of[k] += both * p[ROW[k]] * p[COLUMN[k]];
+    for (int k = 0; k < 9; k++) sum->cross[k] += both * t[k / 3] * s[k % 3];
+    sum->total = total;
+}
+
+/* ---- A cloud, forward ---------------------------------------------------------------------- */
+
+static int64_t blocks_of(const struct call *c) { return (c->points + BLOCK - 1) / BLOCK; }
+
+/* The paper's translation estimator, mean(target) - R mean(source). */
+static void best_translation(const struct state *state, const REAL *R, REAL *out)
+{
+    for (int i = 0; i < 3; i++) {
+        double moved = 0;
+        for (int j = 0; j < 3; j++) moved += R[3 * i + j] * state->source_mean[j];
+        out[i] = (REAL)(state->target_mean[i] - moved);
+    }
+}
+
+static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
+{
+    struct state *state = c->state + cloud;
+    struct sums sum;
+    memset(&sum, 0, sizeof sum);
+    for (int64_t i = 0; i < blocks_of(c); i++) merge(&sum, parts + i, c->target_form);
+    double divisor = sum.total == 0 ? 1 : sum.total;
+    REAL X[9], H[9], P[9], first[9], *R = first;
+    for (int k = 0; k < 6; k++)
+        X[3 * ROW[k] + COLUMN[k]] = X[3 * COLUMN[k] + ROW[k]] = (REAL)(sum.spread_of[k] / divisor);
+    for (int k = 0; k < 9; k++) H[k] = (REAL)(sum.cross[k] / divisor);
+    spread_inverse(X, P);
+    state->total = sum.total;
+    memcpy(state->source_mean, sum.source_mean, sizeof sum.source_mean);
+    memcpy(state->target_mean, sum.target_mean, sizeof sum.target_mean);
+    for (int k = 0; k < 9; k++)
+        state->spread_of[k] = X[k], state->cross[k] = H[k], state->inverse[k] = P[k];
+
+    if (c->start_kind != GIVEN) {
+        R = c->rotation + 9 * cloud;
+        best_rotation(H, R);
+        best_translation(state, R, c->translation + 3 * cloud);
+    }
+    for (int64_t k = 0; k < c->starts; k++) {
+        const REAL *now = R;
+        if (c->start_kind == GIVEN) now = c->start + 9 * (cloud * c->starts + k);
+        if (c->start_kind == PERTURBED) {
+            matmul(R, c->start + 9 * (cloud * c->starts + k), first);
+            now = first;
+        }
+        for (int64_t i = 0; i < c->iterations; i++) {
+            int64_t at = (cloud * c->iterations + i) * c->starts + k;
+            step(H, P, now, c->target_form, c->refined_rotation + 9 * at);
+            now = c->refined_rotation + 9 * at;
+            best_translation(state, now, c->refined_translation + 3 * at);
+        }
+    }
+}
+
+/* ---- A cloud, backward --------------------------------------------------------------------- */
+
+/* With p the points of the cloud whose spread is in use and o the other's, both less their means:
+ * the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at o. */
+struct push {
+    int sound;
+    REAL A[9], B[9], at_p[3], at_o[3], present, total;
+};
+
+/* The gradient at a rotation, its own and what comes through the translation; and at the means. */
+static void gather(const struct state *state, const REAL *R, const REAL *g_R, const REAL *g_t, REAL *G,
+                   REAL *at_s, REAL *at_t)
+{
+    for (int i = 0; i < 9; i++) G[i] = g_R ? g_R[i] : 0;
+    if (!g_t) return;
+    for (int i = 0; i < 3; i++) {
+        at_t[i] += g_t[i];
+        for (int j = 0; j < 3; j++) {
+            G[3 * i + j] -= g_t[i] * (REAL)state->source_mean[j];
+            at_s[j] -= R[3 * i + j] * g_t[i];
+        }
+    }
+}
+
+static void unfit(const struct call *c, int64_t cloud, struct push *push)
+{
+    const struct state *state = c->state + cloud;
+    REAL X[9], H[9], P[9], G[9], d_H[9] = {0}, d_P[9] = {0}, at_R[9] = {0}, at_s[3] = {0}, at_t[3] = {0};
+    narrow(state->spread_of, X, 9);
+    narrow(state->cross, H, 9);
+    narrow(state->inverse, P, 9);
+    const REAL *R = c->rotation ? c->rotation + 9 * cloud : NULL;
+    memset(push, 0, sizeof *push);
+    push->sound = finite9(H) && state->total > 0;
+    if (R && finite9(R))
+        gather(state, R, c->g_rotation ? c->g_rotation + 9 * cloud : NULL,
+               c->g_translation ? c->g_translation + 3 * cloud : NULL, at_R, at_s, at_t);
+
+    int refined = c->g_refined_rotation || c->g_refined_translation;
+    for (int64_t k = 0; k < c->starts; k++) {
+        REAL *d_start = c->d_start ? c->d_start + 9 * (cloud * c->starts + k) : NULL, first[9], moved[9];
+        const REAL *start = R;
+        int sound = refined && c->iterations > 0;
+        if (c->start_kind == GIVEN || c->start_kind == PERTURBED) start = c->start + 9 * (cloud * c->starts + k);
+        if (c->start_kind == PERTURBED) {
+            matmul(R, start, first);
+            start = first;
+        }
+        if (d_start) memset(d_start, 0, 9 * sizeof(REAL));
+        for (int64_t i = 0; sound && i < c->iterations; i++)
+            sound = finite9(c->refined_rotation + 9 * ((cloud * c->iterations + i) * c->starts + k));
+        if (!sound) continue;
+        REAL pull[3] = {0}, own[3];
+        for (int64_t i = c->iterations - 1; i >= 0; i--) {
+            int64_t at = (cloud * c->iterations + i) * c->starts + k;
+            const REAL *next = c->refined_rotation + 9 * at;
+            const REAL *now = i ? next - 9 * c->starts : start;
+            gather(state, next, c->g_refined_rotation ? c->g_refined_rotation + 9 * at : NULL,
+                   c->g_refined_translation ? c->g_refined_translation + 3 * at : NULL, G, at_s, at_t);
+            torque(next, G, own);
+            for (int j = 0; j < 3; j++) pull[j] += own[j];
+            unstep(H, P, now, next, c->target_form, pull, d_H, d_P);
+        }
+        turned(start, pull, moved);
+        if (d_start)
+            for (int i = 0; i < 9; i++) d_start[i] = moved[i] / 2;
+        if (c->start_kind == KABSCH)
+            for (int i = 0; i < 9; i++) at_R[i] += moved[i] / 2;
+    }
+    if (!push->sound) return;
+    if (R && c->start_kind != GIVEN) {
+        turn(R, H, at_R, G);
+        for (int i = 0; i < 9; i++) d_H[i] += G[i];
+    }
+    /* P = spread(X)^-1: the gradient at X is -spread(P d_P P), of which A is twice the symmetric part. */
+    REAL left[9], both[9], d_X[9];
+    memset(d_X, 0, sizeof d_X);
+    if (refined && finite9(P)) {
+        matmul(P, d_P, left);
+        matmul(left, P, both);
+        spread(both, d_X);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]);
+            push->B[3 * i + j] = c->target_form ? d_H[3 * j + i] : d_H[3 * i + j];
+            push->present += d_H[3 * i + j] * H[3 * i + j];
+            if (d_X[3 * i + j] != 0) push->present -= d_X[3 * i + j] * X[3 * i + j];
+        }
+        push->at_p[i] = c->target_form ? at_t[i] : at_s[i];
+        push->at_o[i] = c->target_form ? at_s[i] : at_t[i];
+    }
+    push->total = (REAL)state->total;
+}
+
+static void interleave(REAL (*restrict from)[BLOCK], int n, REAL *restrict to)
+{
+    const REAL *restrict a = from[0], *restrict b = from[1], *restrict c = from[2];
+    for (int i = 0; i < n; i++) {
+        to[3 * i] = a[i];
+        to[3 * i + 1] = b[i];
+        to[3 * i + 2] = c[i];
+    }
+}
+
+static void push_block(const struct call *c, int64_t cloud, int64_t first, int n, const struct push *push)
+{
+    struct {
+        REAL w[BLOCK], s[3][BLOCK], t[3][BLOCK];
+    } __attribute__((aligned(64))) x, d;
+    REAL *d_source = c->d_source ? c->d_source + 3 * first : NULL;
+    REAL *d_target = c->d_target ? c->d_target + 3 * first : NULL;
+    REAL *d_weights = c->d_weights ? c->d_weights + first : NULL;
+    if (!push->sound) {
+        if (d_source) memset(d_source, 0, 3 * n * sizeof(REAL));
+        if (d_target) memset(d_target, 0, 3 * n * sizeof(REAL));
+        if (d_weights) memset(d_weights, 0, n * sizeof(REAL));
+        return;
+    }
+    less_narrow(c->source + 3 * first, n, c->state[cloud].source_mean, x.s);
+    less_narrow(c->target + 3 * first, n, c->state[cloud].target_mean, x.t);
+    const REAL share = 1 / push->total, present = push->present;
+    for (int i = 0; i < n; i++) x.w[i] = c->weights ? c->weights[first + i] * share : share;
+    for (int i = n; i % REALS; i++) {
+        x.w[i] = 0;
+        for (int k = 0; k < 3; k++) x.s[k][i] = x.t[k][i] = 0;
+    }
+    REAL (*p)[BLOCK] = c->target_form ? x.t : x.s, (*o)[BLOCK] = c->target_form ? x.s : x.t;
+    REAL (*d_p)[BLOCK] = c->target_form ? d.t : d.s, (*d_o)[BLOCK] = c->target_form ? d.s : d.t;
+    REAL A[9], B[9], at_p[3], at_o[3];
+    memcpy(A, push->A, sizeof A);
+    memcpy(B, push->B, sizeof B);
+    memcpy(at_p, push->at_p, sizeof at_p);
+    memcpy(at_o, push->at_o, sizeof at_o);
+    for (int i = 0; i < n; i += REALS) {
+        reals px = REALS_AT(p[0], i), py = REALS_AT(p[1], i), pz = REALS_AT(p[2], i), own = {0};
+        reals ox = REALS_AT(o[0], i), oy = REALS_AT(o[1], i), oz = REALS_AT(o[2], i);
+        reals w = REALS_AT(x.w, i);
+        for (int k = 0; k < 3; k++) {
+            reals a = A[3 * k] * px + A[3 * k + 1] * py + A[3 * k + 2] * pz;
+            reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz + at_o[k];
+            own += REALS_AT(p[k], i) * (a / 2 + at_p[k]) + REALS_AT(o[k], i) * b;
+            REALS_AT(d_p[k], i) = w * (a + B[k] * ox + B[3 + k] * oy + B[6 + k] * oz + at_p[k]);
+            REALS_AT(d_o[k], i) = w * b;
+        }
+        /* More weight on a point pulls each moment from its present value to the point's own. */
+        REALS_AT(d.w, i) = share * (own - present);
+    }
+    if (d_source) interleave(d.s, n, d_source);
+    if (d_target) interleave(d.t, n, d_target);
+    if (d_weights) memcpy(d_weights, d.w, n * sizeof(REAL));
+    for (int i = 0; c->mask && i < n; i++) {
+        if (c->mask[first + i]) continue;
+        for (int k = 0; k < 3; k++) {
+            if (d_source) d_source[3 * i + k] = 0;
+            if (d_target) d_target[3 * i + k] = 0;
+        }
+        if (d_weights) d_weights[i] = 0;
+    }
+}
+
+/* ---- Threads ------------------------------------------------------------------------------- */
+
+/* Plain threads, started for large work only: a second OpenMP runtime beside torch's would keep
+ * a second pool of spinning threads, and neither survives a fork. */
+
+struct work {
+    void (*task)(const struct work *, int64_t item);
+    const struct call *call;
+    void *scratch; /* sums of each block, or the push of each cloud */
+    int64_t from, to;
+};
+
+static void *labour(void *argument)
+{
+    const struct work *work = argument;
+    for (int64_t item = work->from; item < work->to; item++) work->task(work, item);
+    return NULL;
+}
+
+static void for_each(void (*task)(const struct work *, int64_t), const struct call *c, void *scratch,
+                     int64_t items)
+{
+    struct work parts[MAX_THREADS];
+    pthread_t threads[MAX_THREADS];
+    int started[MAX_THREADS];
+    int64_t count = c->clouds * (c->points + CLOUD) / SHARE;
+    if (count > c->threads) count = c->threads;
+    if (count > MAX_THREADS) count = MAX_THREADS;
+    if (count > items) count = items;
+    if (count < 1) count = 1;
+    for (int i = 0; i < count; i++) {
+        parts[i] = (struct work){task, c, scratch, items * i / count, items * (i + 1) / count};
+        started[i] = i > 0 && pthread_create(&threads[i], NULL, labour, &parts[i]) == 0;
+    }
+    for (int i = 0; i < count; i++)
+        if (!started[i]) labour(&parts[i]);
+    for (int i = 0; i < count; i++)
+        if (started[i]) pthread_join(threads[i], NULL);
+}
+
+/* Item `item` of clouds * blocks_of(c): where it begins among all points, and how many it has. */
+static int64_t block_at(const struct call *c, int64_t item, int *n)
+{
+    int64_t cloud = item / blocks_of(c), begin = item % blocks_of(c) * BLOCK;
+    *n = (int)(c->points - begin < BLOCK ? c->points - begin : BLOCK);
+    return cloud * c->points + begin;
+}
+
+static void sum_task(const struct work *work, int64_t item)
+{
+    int n;
+    int64_t first = block_at(work->call, item, &n);
+    sum_block(work->call, first, n, (struct sums *)work->scratch + item);
+}
+
+static void fit_task(const struct work *work, int64_t cloud)
+{
+    fit(work->call, cloud, (struct sums *)work->scratch + cloud * blocks_of(work->call));
+}
+
+static void unfit_task(const struct work *work, int64_t cloud)
+{
+    unfit(work->call, cloud, (struct push *)work->scratch + cloud);
+}
+
+static void push_task(const struct work *work, int64_t item)
+{
+    int n;
+    int64_t first = block_at(work->call, item, &n), cloud = item / blocks_of(work->call);
+    push_block(work->call, cloud, first, n, (struct push *)work->scratch + cloud);
+}
+
+/* ---- The two entries: 0 for success, 1 for no memory --------------------------------------- */
+
+int pose_head_forward(const struct call *c)
+{
+    struct sums *parts = malloc(c->clouds * blocks_of(c) * sizeof *parts);
+    if (!parts) return 1;
+    for_each(sum_task, c, parts, c->clouds * blocks_of(c));
+    for_each(fit_task, c, parts, c->clouds);
+    free(parts);
+    return 0;
+}
+
+int pose_head_backward(const struct call *c)
+{
+    struct push *pushes = malloc(c->clouds * sizeof *pushes);
+    if (!pushes) return 1;
+    for_each(unfit_task, c, pushes, c->clouds);
+    if (c->d_source || c->d_target || c->d_weights)
+        for_each(push_task, c, pushes, c->clouds * blocks_of(c));
+    free(pushes);
+    return 0;
+}

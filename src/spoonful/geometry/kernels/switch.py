@@ -1,0 +1,88 @@
+"""Whether a kernel may be used: what torch is doing, what the tensors are, what the user wants."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from spoonful.geometry.checks import working_dtype
+from spoonful.geometry.kernels.build import library
+
+_disabled = ContextVar("spoonful_kernels_disabled", default=False)
+
+
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Compute in torch's own operations within this block, whatever kernels there are.
+
+    >>> from spoonful.geometry import kabsch
+    >>> with disabled():
+    ...     pose = kabsch(torch.eye(3), torch.eye(3))
+    """
+    token = _disabled.set(True)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
+
+
+def usable(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    rotation: Tensor | None = None,
+) -> bool:
+    """Whether the compiled pose head can take these tensors, in the mode torch is in.
+
+    The first use compiles it. Only kinds of tensors are looked at: shapes and values are for the
+    caller to check, with its own errors.
+    """
+    # torch.compile looks no further than this line.
+    if torch.compiler.is_compiling() or not plain(source, target, weights, mask, rotation):
+        return False
+    if _disabled.get() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off":
+        return False
+    return library(real_of(working_dtype(*present(source, target, weights)))) is not None
+
+
+def plain(*tensors: Tensor | None) -> bool:
+    """Whether each of these is just numbers in the CPU's memory, and torch just computes with them.
+
+    Not while torch traces, and not within `torch.func` or forward-mode AD, where a tensor stands
+    for more than the numbers it holds.
+    """
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
+        or torch._C._is_tracing()
+    ):
+        return False
+    return all(
+        tensor is None
+        or (
+            type(tensor) in (Tensor, nn.Parameter)
+            and tensor.device.type == "cpu"
+            and tensor.layout is torch.strided
+            and torch._C._has_storage(tensor)
+        )
+        for tensor in tensors
+    )
+
+
+def present(*tensors: Tensor | None) -> list[Tensor]:
+    """Those that are not None."""
+    return [tensor for tensor in tensors if tensor is not None]
+
+
+def real_of(dtype: torch.dtype) -> str:
+    """C's name of a working precision."""
+    return "double" if dtype == torch.float64 else "float"
