@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from itertools import count, islice
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,6 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
 
 from _harness import machine, race, save, table
 from protocols.corpora import blobs
-from spoonful.batch import Batch
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.data.items import ProtocolDataset
@@ -87,15 +87,10 @@ def jitter(points: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     return points
 
 
-def endless(pairs: PairGenerator) -> Iterator[Batch]:
-    while True:
-        yield from pairs
-
-
 def contenders(
     corpus: Corpus, batch: int, device: str
 ) -> dict[str, tuple[int, Callable[[], object]]]:
-    """For each name how many pairs a run makes, and the run: the next batches of an epoch."""
+    """For each name how many pairs a run makes, and the run: a batch, or an epoch of batches."""
     card = get("rpm-crop")
     items = ProtocolDataset(card, corpus, split="train")
     chosen = card.select(corpus, "train")
@@ -106,14 +101,13 @@ def contenders(
     def numbers() -> list[int]:
         return [next(turn) % len(items) for _ in range(batch)]
 
-    def batched(reuse: bool) -> Callable[[], object]:
+    def batched(reuse: bool) -> tuple[int, Callable[[], object]]:
         generator = torch.Generator(device).manual_seed(0)
-        made = endless(
-            PairGenerator(
-                card, corpus.to(device), batch_size=batch, generator=generator, reuse=reuse
-            )
+        made = PairGenerator(
+            card, corpus.to(device), batch_size=batch, generator=generator, reuse=reuse
         )
-        return lambda: list(islice(made, 256 // batch))
+        # A whole epoch, so that nothing is made ahead outside the time that is taken.
+        return len(made) * batch, lambda: deque(made, maxlen=1)
 
     return {
         RIVAL: (batch, lambda: published_batch(shapes, numbers(), random)),
@@ -121,8 +115,8 @@ def contenders(
             batch,
             lambda: collate([items[index] for index in numbers()]),
         ),
-        "PairGenerator, reuse=False": (256 // batch * batch, batched(reuse=False)),
-        "PairGenerator, reuse=True": (256 // batch * batch, batched(reuse=True)),
+        "PairGenerator, reuse=False": batched(reuse=False),
+        "PairGenerator, reuse=True": batched(reuse=True),
     }
 
 
@@ -130,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="spoonful bench data", description=__doc__)
     parser.add_argument("--device", default="cpu", help="where PairGenerator works")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's")
-    parser.add_argument("--batch", type=int, default=32, help="pairs in a batch, at most 256")
+    parser.add_argument("--batch", type=int, default=32, help="pairs in a batch")
     parser.add_argument("--shapes", type=int, default=2048, help="in the corpus, half to train on")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each contender")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")

@@ -6,6 +6,9 @@ import torch
 from torch.nn import functional as F
 
 from spoonful.data.corpus import Corpus
+from spoonful.data.sampling import PairFrame
+from spoonful.data.scans import ScanPair
+from spoonful.geometry import Pose
 
 
 def blobs(count: int = 64, *, points: int = 2048, normals: bool = True, seed: int = 0) -> Corpus:
@@ -22,3 +25,14 @@ def blobs(count: int = 64, *, points: int = 2048, normals: bool = True, seed: in
         labels=torch.arange(count) * 4 // count,
         categories=("a", "b", "c", "d"),
     )
+
+
+def scans(count: int = 4) -> list[ScanPair]:
+    """Pairs of 300 points, 200 of which are the same; half a turn and a shift apart."""
+    zero = torch.zeros(3, dtype=torch.float64)
+    pose = Pose(torch.diag(torch.tensor([-1.0, -1.0, 1.0])), torch.tensor([0.1, 0.2, 0.3]))
+    pairs = []
+    for number, shape in enumerate(blobs(count, points=400).points):
+        frame = PairFrame(shape[:300] / 2, pose.apply(shape[100:] / 2), zero, zero, zero + 1)
+        pairs.append(ScanPair(f"blob/{number}", pose, overlap=2 / 3, frame=frame))
+    return pairs

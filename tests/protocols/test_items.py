@@ -9,12 +9,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from protocols.corpora import blobs
+from protocols.corpora import blobs, scans
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.data.items import ProtocolDataset, test_items
+from spoonful.data.protocols import Split
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +183,21 @@ def test_reading_items_leaves_the_corpus_alone() -> None:
             if item.clean is not None:
                 item.clean.zero_()
     assert torch.equal(corpus.points, before)
+
+
+@pytest.mark.parametrize("split", ["test", "train"])
+def test_scans_are_parted_by_a_drawn_pose(split: Split) -> None:
+    items = ProtocolDataset(protocols.get("3dmatch-30"), scans(), split=split)
+    assert len(items) == 4
+    for item in items:
+        assert item.source.shape == item.target.shape == (1, 300, 3)
+        assert exact_matches(item) == 200
+        assert item.label is None
+        assert item.clean is None
+    first = items[0].pose
+    clean = ProtocolDataset(protocols.get("dcp-clean"), blobs(), split=split)[0].pose
+    # Poses are those of dcp-clean, which has the same recipe and seed.
+    assert torch.equal(first.matrix(), clean.matrix())  # type: ignore[union-attr]
 
 
 def test_a_plain_loader_reads_the_items() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -7,10 +8,11 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from protocols.corpora import blobs
+from protocols.corpora import blobs, scans
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.pairs import PairGenerator
+from spoonful.metrics import rotation_error_degrees
 
 SHAPES = [name for name in protocols.names() if name != "3dmatch-30"]
 BOTH = pytest.mark.parametrize("reuse", [True, False], ids=["reuse", "fresh"])
@@ -155,14 +157,35 @@ def test_pairs_of_a_batch_differ(reuse: bool) -> None:
 @BOTH
 def test_an_epoch_visits_every_training_shape_once(reuse: bool) -> None:
     made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=7, reuse=reuse)
-    assert len(made.corpus) == 32  # the first half of the categories
+    assert len(made.data) == 32  # the first half of the categories
     epoch = list(made)
     assert [len(batch) for batch in epoch] == [7] * 4 == [7] * len(made)
     seen = torch.cat([batch.index for batch in epoch])  # type: ignore[misc]
     assert len(seen.unique()) == 28
-    assert torch.equal(torch.cat([b.label for b in epoch]), made.corpus.labels[seen])  # type: ignore[misc]
+    assert torch.equal(torch.cat([b.label for b in epoch]), made.data.labels[seen])  # type: ignore[misc]
     order = torch.cat([batch.index for batch in made])  # type: ignore[misc]
     assert not torch.equal(order, seen)
+
+
+def test_pairs_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spoonful.data.pairs.BLOCK", 8)  # several blocks in an epoch
+
+    def epoch() -> list[Tensor]:
+        made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=4)
+        return [batch.source for batch in made]
+
+    alone = epoch()
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        together = epoch()
+        assert torch.get_num_threads() == 3
+        with ThreadPoolExecutor(1) as pool:  # nor do the threads that are started later
+            assert pool.submit(torch.get_num_threads).result() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert len(alone) == 8
+    assert all(map(torch.equal, alone, together))
 
 
 def test_small_batches_are_cut_from_large_ones_whole() -> None:
@@ -189,6 +212,26 @@ def test_nothing_waits_for_the_device(name: str) -> None:
         made = PairGenerator(card, blobs(), batch_size=4, reuse=False)
         batch = made.pairs(torch.arange(4))
     assert batch.source.shape == (4, card.sizes[0], 3)
+
+
+@BOTH
+def test_pairs_of_scans(reuse: bool) -> None:
+    card = protocols.get("3dmatch-30")
+    batch = next(iter(PairGenerator(card, scans(), batch_size=4, reuse=reuse)))
+    assert batch.source.shape == batch.target.shape == (4, 300, 3)
+    assert batch.label is None
+    assert ((gaps(batch) < 1e-5).sum(-1) == 200).all()
+    turned = rotation_error_degrees(batch.pose.rotation, torch.eye(3).expand(4, 3, 3))  # type: ignore[union-attr]
+    assert turned.max() < 90  # the drawn pose, not that of the scans, which is half a turn
+
+
+def test_scans_of_unequal_sizes_are_refused() -> None:
+    pairs_of_scans = scans()
+    pairs_of_scans[0] = replace(
+        pairs_of_scans[0], frame=pairs_of_scans[0].frame._replace(source=torch.zeros(7, 3))
+    )
+    with pytest.raises(ValueError, match="same number of points"):
+        PairGenerator(protocols.get("3dmatch-30"), pairs_of_scans)
 
 
 def test_a_crop_of_few_points_repeats_some() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.random import RandomState
     from numpy.typing import NDArray
 
-    from spoonful.data.threedmatch import ScanPair
+    from spoonful.data.scans import ScanPair
 else:
     np = require("numpy", extra="data", why="Making the items of a protocol")
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields, replace
-from typing import NamedTuple
+from dataclasses import fields
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,6 +31,9 @@ from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.geometry import Pose
 from spoonful.geometry.euler import rotation_from_euler
+
+if TYPE_CHECKING:
+    from spoonful.data.scans import ScanPair
 
 # Pairs that are made at once; smaller batches are cut from them.
 BLOCK = 256
@@ -46,11 +49,12 @@ class PairGenerator:
     `split="train"`: the categories are those of training, and noise for the test is left out.
 
     Args:
-        protocol: the card of a protocol of shapes.
-        corpus: the training shapes, on the device that is to make the pairs.
-        batch_size: pairs in a batch; shapes that do not fill a last batch sit an epoch out.
-        generator: the random numbers, on the corpus' device. None: a new one with seed 0.
-        normals: whether to bring normals, where the corpus has them.
+        protocol: the card.
+        data: the training shapes, on the device that is to make the pairs; or a list of scan
+            pairs, all of the same number of points, where the protocol is one of scans.
+        batch_size: pairs in a batch; items that do not fill a last batch sit an epoch out.
+        generator: the random numbers, on the data's device. None: a new one with seed 0.
+        normals: whether to bring normals, where the shapes have them.
         reuse: whether different pairs may share random numbers other than those of their poses.
             The distribution of a pair is the same either way. With reuse, 16 half-spaces are
             found ahead for each shape, each with its points in a random order, and a pair gets
@@ -69,51 +73,56 @@ class PairGenerator:
     def __init__(
         self,
         protocol: Protocol,
-        corpus: Corpus,
+        data: Corpus | Sequence[ScanPair],
         *,
         batch_size: int = 32,
         generator: torch.Generator | None = None,
         normals: bool = True,
         reuse: bool | None = None,
     ) -> None:
-        protocol.check(corpus)
-        corpus = protocol.select(corpus, "train")
-        device = corpus.points.device
+        protocol.check(data)
+        if isinstance(data, Corpus):
+            data = protocol.select(data, "train")
+            # (1 or 2, 3, S, P): points and perhaps normals, a plane for each coordinate
+            both = [data.points, data.normals] if normals else [data.points]
+            planes = torch.stack([each.permute(2, 0, 1) for each in both if each is not None])
+            labels, sizes = data.labels, protocol.sizes
+        else:
+            planes = _scan_planes(data)
+            labels, sizes = None, (planes.shape[-1], planes.shape[-1])
         if generator is None:
-            generator = torch.Generator(device).manual_seed(0)
-        if generator.device.type != device.type:
+            generator = torch.Generator(planes.device).manual_seed(0)
+        if generator.device.type != planes.device.type:
             raise ValueError(
-                f"generator must be on the device of corpus {corpus.name!r}, {device}, "
+                f"generator must be on the device of the data, {planes.device}, "
                 f"got one on {generator.device}"
             )
-        if not 1 <= batch_size <= len(corpus):
+        if not 1 <= batch_size <= len(data):
             raise ValueError(
-                f"batch_size must be at least 1 and at most {len(corpus)}, the number of shapes "
-                f"to train on, got {batch_size}"
+                f"batch_size must be at least 1 and at most {len(data)}, the number of items to "
+                f"train on, got {batch_size}"
             )
         self.protocol = protocol
-        self.corpus = corpus
+        self.data = data
         self.batch_size = batch_size
         self.generator = generator
-        self.reuse = device.type == "cpu" if reuse is None else reuse
+        self.reuse = planes.device.type == "cpu" if reuse is None else reuse
+        self._planes, self._labels, self._sizes = planes, labels, sizes
         self._sampling = protocol.sampling_for("train")
         self._noise = protocol.noise_for("train")
-        both = [corpus.points, corpus.normals] if normals else [corpus.points]
-        channels = torch.cat([channel for channel in both if channel is not None], dim=-1)
-        self._planes = channels.permute(2, 0, 1).contiguous()
-        self._ahead: tuple[_Ahead, ...] = ()
+        self._ahead: _Ahead | None = None
         self._table: Tensor | None = None
         if self.reuse:
             self._draw_ahead(_Chance(generator, reuse=True))
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
-        return len(self.corpus) // self.batch_size
+        return len(self.data) // self.batch_size
 
     def __iter__(self) -> Iterator[Batch]:
-        """One epoch: the shapes in random order, none of them twice."""
+        """One epoch: the items of the data in random order, none of them twice."""
         chance = _Chance(self.generator, self.reuse)
-        order = chance.permutation(len(self.corpus))[: len(self) * self.batch_size]
+        order = chance.permutation(len(self.data))[: len(self) * self.batch_size]
         motion, pose = self._motion(chance, len(order))
         size = max(1, BLOCK // self.batch_size) * self.batch_size
         parts = [slice(first, first + size) for first in range(0, len(order), size)]
@@ -123,11 +132,10 @@ class PairGenerator:
             for part, own in zip(parts, chances, strict=True)
         ]
         for block in self._blocks(tasks):
-            for first in range(0, len(block), self.batch_size):
-                yield _slice(block, slice(first, first + self.batch_size))
+            yield from _split(block, self.batch_size)
 
     def pairs(self, index: Tensor) -> Batch:
-        """A pair of each of the shapes at `index`, (B,) int64 on the corpus' device."""
+        """A pair of each of the items at `index`, (B,) int64 on the data's device."""
         chance = _Chance(self.generator, self.reuse)
         return self._make(_Task(index, *self._motion(chance, len(index)), chance))
 
@@ -152,23 +160,19 @@ class PairGenerator:
     def _make(self, task: _Task) -> Batch:
         index, motion, pose, chance = task
         body = self._body(index, chance)
-        at = self._choose(body, index, chance)
         # Both clouds at once: what the second gathers is then in the cache already.
-        source, target = body.gather(torch.cat(at, dim=1)).split([part.shape[1] for part in at], 2)
+        planes = body.gather(self._choose(body, index, chance))
+        source, target = planes.split(self._sizes, dim=-1)
         moves = self.protocol.pose.moves
-        source_points, source_normals = self._cloud(
-            source, motion if moves == "source" else None, chance
-        )
-        target_points, target_normals = self._cloud(
-            target, motion if moves == "target" else None, chance
-        )
+        source = self._finish(source, motion if moves == "source" else None, chance)
+        target = self._finish(target, motion if moves == "target" else None, chance)
         return Batch(
-            source=source_points,
-            target=target_points,
-            source_normals=source_normals,
-            target_normals=target_normals,
+            source=_rows(source[0]),
+            target=_rows(target[0]),
+            source_normals=_rows(source[1]) if len(source) > 1 else None,
+            target_normals=_rows(target[1]) if len(target) > 1 else None,
             pose=pose,
-            label=self.corpus.labels[index],
+            label=None if self._labels is None else self._labels[index],
             index=index,
         )
 
@@ -189,46 +193,42 @@ class PairGenerator:
             return shapes
         planes = shapes.gather(chance.order(len(index), shapes.size, self.protocol.points))
         if self._noise is not None and self._noise.on == "shared":
-            planes[:3] += self._jitter(planes[:3].shape, chance)
+            planes[0] += self._jitter(planes[0].shape, chance)
         return _Clouds.of(planes)
 
-    def _choose(self, body: _Clouds, index: Tensor, chance: _Chance) -> tuple[Tensor, Tensor]:
-        """Which points of the body the sources (B, N) and the targets (B, M) have, in order."""
+    def _choose(self, body: _Clouds, index: Tensor, chance: _Chance) -> Tensor:
+        """Which points of the body each source, and then each target has: (B, N + M)."""
         count, points = len(index), self.protocol.points
-        if self._ahead:
-            # Two different ones of each shape's half-spaces.
-            first = chance.integers(CROPS_AHEAD, count)
-            second = (first + chance.integers(CROPS_AHEAD - 1, count) + 1) % CROPS_AHEAD
-            return (
-                self._ahead[0].draw(index, first, chance),
-                self._ahead[1].draw(index, second, chance),
-            )
+        if self._ahead is not None:
+            return self._ahead.draw(index, chance)
         if self.protocol.crop is not None:
             sizes = zip(self.protocol.crop, self.protocol.sizes, strict=True)
-            source, target = (_cropped(body, keep, take, chance) for keep, take in sizes)
-            return source, target
+            return torch.cat([_cropped(body, keep, take, chance) for keep, take in sizes], dim=1)
+        if self._sampling == "given":
+            # The targets lie behind all the sources.
+            behind = body.size * len(self.data)
+            first, second = (chance.order(count, body.size, body.size) for _ in range(2))
+            return torch.cat([first, second + behind], dim=1)
         if self._sampling == "disjoint":
-            source, target = chance.order(count, body.size, 2 * points).split(points, dim=1)
-            return source, target
+            return chance.order(count, body.size, 2 * points)
         pool = body.size if self._sampling == "independent" else points
-        return chance.order(count, pool, points), chance.order(count, pool, points)
+        return torch.cat([chance.order(count, pool, points) for _ in range(2)], dim=1)
 
-    def _cloud(
-        self, planes: Tensor, motion: Pose | None, chance: _Chance
-    ) -> tuple[Tensor, Tensor | None]:
-        """Clouds (C, B, N), moved and jittered: points and normals, (B, N, 3) each."""
-        points, normals = planes[:3], planes[3:]
+    def _finish(self, planes: Tensor, motion: Pose | None, chance: _Chance) -> Tensor:
+        """Move and jitter clouds (1 or 2, 3, B, N): their points and perhaps normals."""
         noise = None
         if self._noise is not None and self._noise.on == "both":
-            noise = self._jitter(points.shape, chance)
+            noise = self._jitter(planes[0].shape, chance)
         if motion is not None:
-            shift = motion.translation.T.unsqueeze(-1)
-            start = shift.expand(points.shape).clone() if noise is None else shift + noise
-            points = _turned(motion.rotation, points, start)
-            normals = _turned(motion.rotation, normals) if len(normals) else normals
-        elif noise is not None:
-            points += noise
-        return points.permute(1, 2, 0), normals.permute(1, 2, 0) if len(normals) else None
+            # The columns of R, (3, B, 1) each.
+            x, y, z = motion.rotation.permute(2, 1, 0).unsqueeze(-1)
+            turned = x * planes[:, None, 0]
+            turned.addcmul_(y, planes[:, None, 1]).addcmul_(z, planes[:, None, 2])
+            planes = turned
+            planes[0] += motion.translation.T.unsqueeze(-1)
+        if noise is not None:
+            planes[0] += noise
+        return planes
 
     def _jitter(self, shape: torch.Size, chance: _Chance) -> Tensor:
         """Clipped Gaussian noise, not to be written to."""
@@ -242,12 +242,9 @@ class PairGenerator:
 
     def _draw_ahead(self, chance: _Chance) -> None:
         """Find half-spaces of every shape, and fill the table of noise."""
-        if self.protocol.crop is not None and self._sampling != "shared":
-            wanted = list(zip(self.protocol.crop, self.protocol.sizes, strict=True))
-            found = {
-                each: _Ahead.find(self._planes, *each, chance) for each in dict.fromkeys(wanted)
-            }
-            self._ahead = tuple(found[each] for each in wanted)
+        crop, (take, other) = self.protocol.crop, self.protocol.sizes
+        if crop is not None and self._sampling != "shared" and take == other:
+            self._ahead = _Ahead.find(self._planes, crop[0], take, chance)
         if self._noise is not None:
             self._table = self._jitter(torch.Size([NOISE_AHEAD]), chance)
 
@@ -265,7 +262,7 @@ class _Clouds(NamedTuple):
     """A cloud for each of B pairs, out of K.
 
     Attributes:
-        planes: (C, K, P) the coordinates of the K clouds, or whatever else their points have.
+        planes: (..., K, P) whatever the points of the K clouds have: coordinates, numbers.
         row: (B,) which of the K each pair has.
     """
 
@@ -275,21 +272,22 @@ class _Clouds(NamedTuple):
     @classmethod
     def of(cls, planes: Tensor) -> _Clouds:
         """A cloud of its own for each pair."""
-        return cls(planes, torch.arange(planes.shape[1], device=planes.device))
+        return cls(planes, torch.arange(planes.shape[-2], device=planes.device))
 
     @property
     def size(self) -> int:
         """The number of points in each cloud."""
-        return self.planes.shape[2]
+        return self.planes.shape[-1]
 
     def gather(self, at: Tensor) -> Tensor:
-        """The points with the numbers `at`, (B, N): new planes (C, B, N)."""
-        start = self.row * self.size
-        if self.planes[0].numel() < 1 << 31:
+        """The points with the numbers `at`, (B, N): new planes (..., B, N)."""
+        clouds, size = self.planes.shape[-2:]
+        start = self.row * size
+        if clouds * size < 1 << 31:
             start = start.int()  # half the memory to write and to read
-        flat = at + start.unsqueeze(-1)
-        gathered = self.planes.flatten(1).index_select(1, flat.flatten())
-        return gathered.view(-1, *flat.shape)
+        flat = (at + start.unsqueeze(-1)).flatten()
+        gathered = self.planes.view(-1, clouds * size).index_select(1, flat)
+        return gathered.view(*self.planes.shape[:-2], *at.shape)
 
 
 class _Ahead(NamedTuple):
@@ -298,7 +296,7 @@ class _Ahead(NamedTuple):
     Attributes:
         kept: (CROPS_AHEAD, S, K + take) the points that are kept, and the first `take` again, so
             that there are `take` in a row from any place on.
-        take: how many a cloud has.
+        take: how many of them a cloud has.
     """
 
     kept: Tensor
@@ -306,22 +304,28 @@ class _Ahead(NamedTuple):
 
     @classmethod
     def find(cls, planes: Tensor, keep: float, take: int, chance: _Chance) -> _Ahead:
-        """Find them for shapes given as planes (C, S, P)."""
-        small = torch.int16 if planes.shape[2] <= 1 << 15 else torch.int32
-        every = torch.arange(planes.shape[1], device=planes.device)
-        rounds = []
+        """Find half-spaces that keep the fraction `keep` of shapes given as planes (..., S, P)."""
+        shapes, points = planes.shape[-2:]
+        small = torch.int16 if points <= 1 << 15 else torch.int32
+        found = []
         for _ in range(CROPS_AHEAD):
-            for part in every.split(BLOCK):
+            for part in torch.arange(shapes, device=planes.device).split(BLOCK):
                 kept = _cropped(_Clouds(planes, part), keep, None, chance)
-                rounds.append(torch.cat([kept, kept[:, :take]], dim=1).to(small))
-        return cls(torch.cat(rounds).view(CROPS_AHEAD, len(every), -1), take)
+                found.append(torch.cat([kept, kept[:, :take]], dim=1).to(small))
+        return cls(torch.cat(found).view(CROPS_AHEAD, shapes, -1), take)
 
-    def draw(self, shape: Tensor, which: Tensor, chance: _Chance) -> Tensor:
-        """`take` points of half-space `which` (B,) of each `shape` (B,): (B, take)."""
+    def draw(self, shape: Tensor, chance: _Chance) -> Tensor:
+        """Points of two different half-spaces of each `shape`, (B,): (B, 2 * take)."""
         _, shapes, length = self.kept.shape
-        first = chance.integers(length - self.take, len(shape))
+        first, step = (
+            chance.integers(CROPS_AHEAD, len(shape)),
+            chance.integers(CROPS_AHEAD - 1, len(shape)),
+        )
+        which = torch.stack([first, (first + step + 1) % CROPS_AHEAD], dim=1)
+        start = chance.integers(length - self.take, len(shape), 2)
         windows = self.kept.flatten().unfold(0, self.take, 1)
-        return windows.index_select(0, (which * shapes + shape) * length + first)
+        at = (which * shapes + shape.unsqueeze(-1)) * length + start
+        return windows.index_select(0, at.flatten()).view(len(shape), 2 * self.take)
 
 
 class _Chance:
@@ -378,31 +382,43 @@ def _cropped(clouds: _Clouds, keep: float, take: int | None, chance: _Chance) ->
         (B, take) numbers of points.
     """
     direction = F.normalize(chance.normal(3, len(clouds.row), 1), dim=0)
-    x, y, z = (plane.index_select(0, clouds.row) for plane in clouds.planes[:3])
+    x, y, z = (plane.index_select(0, clouds.row) for plane in clouds.planes[0])
     height = (x * direction[0]).addcmul_(y, direction[1]).addcmul_(z, direction[2])
     # Those above the (1 - keep) quantile, as the published loader has them.
     count = clouds.size - 1 - int((1.0 - keep) * (clouds.size - 1))
     kept = height.topk(count, dim=1, sorted=False).indices
     order = chance.order(len(kept), count, count if take is None else take)
-    return _Clouds.of(kept[None]).gather(order)[0]
+    return _Clouds.of(kept).gather(order)
 
 
-def _turned(rotation: Tensor, planes: Tensor, plus: Tensor | None = None) -> Tensor:
-    """`R p` for planes (3, B, N) and rotations (B, 3, 3), added to `plus` in place."""
-    x, y, z = rotation.permute(2, 1, 0).unsqueeze(-1)  # the columns of R, (3, B, 1) each
-    total = x * planes[0] if plus is None else plus.addcmul_(x, planes[0])
-    return total.addcmul_(y, planes[1]).addcmul_(z, planes[2])
+def _scan_planes(pairs: Sequence[ScanPair]) -> Tensor:
+    """All sources, in their targets' frames, and then all targets, as planes (1, 3, 2 S, P)."""
+    clouds = [pair.pose.apply(pair.source) for pair in pairs] + [pair.target for pair in pairs]
+    if len({len(cloud) for cloud in clouds}) > 1:
+        raise ValueError(
+            "scans must all have the same number of points to be made into batches; for others, "
+            "put a ProtocolDataset in a DataLoader with collate_fn=collate"
+        )
+    return torch.stack(clouds).permute(2, 0, 1).contiguous().unsqueeze(0)
+
+
+def _rows(planes: Tensor) -> Tensor:
+    """(3, B, N) as (B, N, 3), without a copy."""
+    return planes.permute(1, 2, 0)
 
 
 def _part(pose: Pose, part: slice) -> Pose:
     return Pose(pose.rotation[part], pose.translation[part])
 
 
-def _slice(batch: Batch, part: slice) -> Batch:
-    """Some of the pairs of a batch."""
+def _split(batch: Batch, size: int) -> Iterator[Batch]:
+    """The pairs of a batch, `size` at a time."""
+    assert batch.pose is not None
     cut = {
-        field.name: value[part]
+        field.name: value.split(size)
         for field in fields(batch)
         if isinstance(value := getattr(batch, field.name), Tensor)
     }
-    return replace(batch, pose=None if batch.pose is None else _part(batch.pose, part), **cut)
+    poses = map(Pose, batch.pose.rotation.split(size), batch.pose.translation.split(size))
+    for number, pose in enumerate(poses):
+        yield Batch(pose=pose, **{name: parts[number] for name, parts in cut.items()})
