@@ -190,7 +190,7 @@ def test_the_table_is_strict_json(make):
         ("dcp-noise", {"rows": ["ICP"]}, "has no row 'ICP'"),
         ("dcp-noise", {"budget": 0.0}, "budget must be positive"),
         ("dcp-noise", {"seeds": 0}, "seeds must be at least 1"),
-        ("3dmatch", {}, "of which none are embedded"),
+        ("3dmatch", {"test": None}, "of scans, and none are embedded"),
         ("dcp-noise", {"data": "no-such-data", "test": None}, "no data named 'no-such-data'"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from spoonful.cli.evaluate import number
@@ -45,8 +46,9 @@ def show(console: Console, found: Comparison, metrics: list[str] | None = None) 
     """Print a comparison: means of all metrics, or all statistics of some."""
     left_out = f", {found.left_out} left out" if found.left_out else ""
     console.print(
-        f"[bold]B - A[/bold] on {found.protocol}, {found.data}, {found.items} items{left_out}\n"
-        f"A = {found.first}\nB = {found.second}",
+        f"[bold]B - A[/bold] on {found.protocol}, {escape(found.data)}, "
+        f"{found.items} items{left_out}\n"
+        f"A = {escape(found.first)}\nB = {escape(found.second)}",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))

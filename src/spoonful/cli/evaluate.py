@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -69,7 +70,7 @@ def evaluate_command(
         console = Console(quiet=rank != 0)
         chosen = [open_method(text) for text in method]
         where = pick_device(device, rank)
-        items = open_data(data, "test")
+        items = open_data(data, "test", card)
         results = []
         for one in chosen:
             with _bar(console, one.name) as advance:
@@ -114,7 +115,7 @@ def show(
     ]
     if all(column.metric != "rotation_degrees" for column in columns):
         columns.append(paper.Column("iso. R", "rotation_degrees", "mean", "deg"))
-    times = ["ms a pair", "pairs/s"]
+    times = ["ms", "pairs/s"]
     settings = any(result.settings for result in results)
     table = _table("method", *(["settings"] if settings else []), *map(heading, columns), *times)
     for result in results:
@@ -124,7 +125,7 @@ def show(
             else "-"
             for column in columns
         ]
-        name = result.method
+        name = escape(result.method)
         if result.failures:
             name += f"\n[red]{result.failures} failed[/red]"
         timing = result.timing
@@ -132,22 +133,22 @@ def show(
         if timing is not None:
             clock = [number(1000 * timing.single), number(timing.pairs_per_second)]
         table.add_row(name, *([result.settings] if settings else []), *cells, *clock)
-    title = f"{first.protocol} ({first.protocol_hash}) on {first.data.name}"
+    title = f"{first.protocol} ({first.protocol_hash}) on {escape(first.data.name)}"
     of = "" if len(first) == first.data.items else f" of {first.data.items}"
     console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
     console.print(table)
     if first.timing is not None:
         console.print(
-            f"[dim]Intervals: 95 %, bootstrap over items. ms a pair: one pair alone; pairs/s: in "
+            f"[dim]Intervals: 95 %, bootstrap over items. ms: one pair alone; pairs/s: in "
             f"batches of {first.timing.batch_size}.[/dim]"
         )
     if full:
         for result in results:
-            console.print(f"\n[bold]{result.method}[/bold], all metrics")
+            console.print(f"\n[bold]{escape(result.method)}[/bold], all metrics")
             console.print(_all_metrics(result))
     if by_category:
         for result in results:
-            console.print(f"\n[bold]{result.method}[/bold], by category")
+            console.print(f"\n[bold]{escape(result.method)}[/bold], by category")
             console.print(_categories(result, columns))
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from spoonful.cli.compare import signed
@@ -67,7 +68,7 @@ def reproduce_command(
             train=train,
             device=pick_device(device),
             limit=limit,
-            progress=status.update,
+            progress=lambda text: status.update(escape(text)),
         )
     show(console, found)
     if out is not None:
@@ -79,7 +80,7 @@ def show(console: Console, found: Reproduction) -> None:
     paper = found.table
     console.print(f"[bold]{paper.name}[/bold]: {paper.title} [dim]({paper.place})[/dim]")
     for remark in found.remarks:
-        console.print(f"[yellow]{remark}[/yellow]", highlight=False)
+        console.print(f"[yellow]{escape(remark)}[/yellow]", highlight=False)
     several = any(cell.spread is not None for row in found.rows for cell in row.cells)
     sure = "spread" if several else "95 % interval"
     table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
@@ -94,12 +95,12 @@ def show(console: Console, found: Reproduction) -> None:
             row.label,
             headings,
             *("\n".join(map(shown, row.cells)) for shown in (_paper, _ours, _sure, _difference)),
-            row.ours_from,
+            escape(row.ours_from),
             end_section=True,
         )
     console.print(table)
     for note in paper.notes:
-        console.print(f"[dim]{note}[/dim]", highlight=False)
+        console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
 
 
 def _paper(cell: Cell) -> str:

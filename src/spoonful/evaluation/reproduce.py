@@ -169,14 +169,9 @@ def reproduce(
     name = SYNTHETIC if data is None else data
     say = progress or (lambda _: None)
     protocol = protocols.get(paper.protocol)
-    if protocol.sampling == "given" and name == SYNTHETIC:
-        raise ValueError(
-            f"table {paper.name} is measured on scans ({paper.data}), of which none are embedded: "
-            "give data, a folder with them"
-        )
     if test is None:
         say(f"opening {name}")
-        test = open_data(name, "test")
+        test = open_data(name, "test", protocol)
     protocol.check(test)
     wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
     jobs = sum(count for row in wanted if row.recipe is not None)

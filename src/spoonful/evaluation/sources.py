@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from spoonful.data import places
 from spoonful.data.corpus import Corpus
+from spoonful.data.protocols import Protocol
+from spoonful.data.scans import ScanPair
+from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.trained import open_corpus, open_trained
 from spoonful.models import DCP, RegistrationModel, RPMNet, load_published
-
-FOLDER = "SPOONFUL_DATA"
-"""The environment variable that names a folder with datasets."""
 
 SYNTHETIC = "synthetic"
 """The embedded corpus, for those who have no data."""
@@ -27,33 +27,54 @@ _PUBLISHED: dict[str, Callable[[], RegistrationModel]] = {
 }
 
 
-def open_data(name: str, split: str = "test") -> Corpus | Sequence[Any]:
+class Scans(list[ScanPair]):
+    """Pairs of scans, with the name of what they are from."""
+
+    def __init__(self, name: str, pairs: Iterable[ScanPair]) -> None:
+        super().__init__(pairs)
+        self.name = name
+
+
+def open_data(name: str, split: str = "test", protocol: Protocol | None = None) -> Corpus | Scans:
     """The data called `name`.
 
     Args:
         name: "synthetic" for the embedded corpus; a folder in the layout of ModelNet40's HDF5
-            files; a file of tensors, "{split}" in its name standing for the split; or the name of
-            either in the folder that the environment variable `SPOONFUL_DATA` names.
+            files, or of 3DMatch's scenes; a file of tensors, "{split}" in its name standing for
+            the split; or the name of one in the folder that the environment variable
+            `SPOONFUL_DATA` names, or in `~/.cache/spoonful`.
         split: "train" or "test".
+        protocol: the card that items are made by, which says whether they are of shapes or of
+            scans; None for shapes.
 
     Raises:
         ValueError: there is no such data.
     """
-    return open_corpus(find_data(name), split)
+    if protocol is None or protocol.sampling != "given":
+        return open_corpus(find_data(name), split)
+    if name == SYNTHETIC:
+        raise ValueError(
+            f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"
+        )
+    folder = find_data(name)
+    pairs = load_pairs(folder, min_overlap=protocol.min_overlap or 0.0, points=protocol.points)
+    return Scans(f"{Path(folder).name}/{split}", pairs)
 
 
 def find_data(name: str) -> str:
     """Where the data called `name` is: "synthetic", or the path of a folder or file."""
-    home = os.environ.get(FOLDER)
-    tried = [Path(name).expanduser()]
-    tried += [Path(home).expanduser() / name] if home else []
-    for path in tried:
-        if name == SYNTHETIC or path.exists() or "{split}" in name:
-            return name if name == SYNTHETIC else str(path)
-    hint = "" if home else f" (set {FOLDER} to the folder that has your datasets)"
+    if name == SYNTHETIC:
+        return name
+    path = Path(name).expanduser()
+    if path.exists() or "{split}" in name:
+        return str(path)
+    for folder in places.folders():
+        if (folder / name).exists():
+            return str(folder / name)
+    looked = ", ".join(map(str, places.folders()))
     raise ValueError(
-        f"no data named {name!r}: it is neither {SYNTHETIC!r} nor a folder or file; tried "
-        f"{', '.join(map(str, tried))}{hint}"
+        f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "
+        f"{looked} (set {places.VARIABLE} to the folder that has your datasets)"
     )
 
 
