@@ -50,7 +50,7 @@ def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     paths = [str(script.parents[1]), *sys.path]
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path), "20", "0"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
     )

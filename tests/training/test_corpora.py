@@ -1,0 +1,41 @@
+"""Corpora from files: the same shapes whatever the format, clear errors."""
+
+import pytest
+import torch
+
+from spoonful.training import corpora, tensorfile
+from training.small import blobs
+
+
+def same(found, wanted) -> None:
+    assert torch.equal(found.points, wanted.points)
+    assert torch.equal(found.labels, wanted.labels)
+    assert torch.allclose(found.normals, wanted.normals)
+
+
+def test_every_format_gives_the_same_shapes(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    corpus = blobs(5)
+    parts = {"points": corpus.points, "normals": corpus.normals, "labels": corpus.labels}
+    corpora.save(corpus, tmp_path / "a.pt")
+    tensorfile.write(tmp_path / "b.safetensors", parts, {})
+    numpy.savez(tmp_path / "c-train.npz", **{name: part.numpy() for name, part in parts.items()})
+    for name in ("a.pt", "b.safetensors", "c-{split}.npz"):
+        same(corpora.load(str(tmp_path / name)), corpus)
+    assert corpora.load(str(tmp_path / "a.pt")).categories == ("even", "odd")
+    both = torch.cat([corpus.points, corpus.normals], dim=-1)
+    numpy.save(tmp_path / "d.npy", both.numpy())
+    assert torch.equal(corpora.load(str(tmp_path / "d.npy")).points, corpus.points)
+
+
+def test_mistakes_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no corpus at"):
+        corpora.load(str(tmp_path / "none.pt"))
+    with pytest.raises(ValueError, match=r"data\.corpus must be"):
+        corpora.load("modelnet")
+    torch.save({"clouds": torch.zeros(2, 3)}, tmp_path / "a.pt")
+    with pytest.raises(ValueError, match=r"'points' of shape \(S, P, 3\), got \['clouds'\]"):
+        corpora.load(str(tmp_path / "a.pt"))
+    torch.save({"points": torch.zeros(2, 8, 3), "labels": torch.zeros(3)}, tmp_path / "a.pt")
+    with pytest.raises(ValueError, match="2 shapes, but 3 labels"):
+        corpora.load(str(tmp_path / "a.pt"))

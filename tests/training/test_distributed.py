@@ -1,0 +1,65 @@
+"""Data parallel: two processes learn what one does."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spoonful.training import train
+from training.small import blobs, small
+from training.two_processes import NETS
+
+
+def in_two_processes(folder: Path, net: str) -> list[dict]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = Path(__file__).with_name("two_processes.py")
+    shared = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": "2",
+        "PYTHONPATH": os.pathsep.join([str(script.parents[1]), *sys.path]),
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(folder), net],
+            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(2)
+    ]
+    try:
+        assert [process.wait(timeout=300) for process in processes] == [0, 0]
+    finally:
+        for process in processes:
+            process.kill()
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_one_and_two_processes_have_the_same_loss_curve(tmp_path):
+    # RPM-Net has group norms; batch norms see a process' own slice, as in DCP's published code.
+    two = in_two_processes(tmp_path / "two", "rpmnet")
+    train(small(*NETS["rpmnet"]), corpus=blobs(), out=tmp_path / "one", quiet=True)
+    one = [json.loads(line) for line in (tmp_path / "one" / "log.jsonl").read_text().splitlines()]
+    assert len(one) == len(two) > 1
+    for a, b in zip(one, two, strict=True):
+        assert b["loss"] == pytest.approx(a["loss"], abs=1e-4)
+        assert b["gradient_norm"] == pytest.approx(a["gradient_norm"], rel=1e-3)
+        for name, value in a["validation"].items():
+            if "median" not in name:  # those are the first process' own
+                assert b["validation"][name] == pytest.approx(value, abs=1e-3)
+
+
+def test_batches_that_do_not_divide_are_refused(monkeypatch):
+    from spoonful.training import trainer
+    from spoonful.training.distributed import Group
+
+    monkeypatch.setattr(
+        trainer.distributed, "join", lambda device: (Group(0, 4), __import__("torch").device("cpu"))
+    )
+    with pytest.raises(ValueError, match=r"\(6\) must be a multiple of the number of processes"):
+        train(small(), corpus=blobs(), quiet=True)

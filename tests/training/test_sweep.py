@@ -1,0 +1,81 @@
+"""Sweeps: every run once, several at a time, what is finished is left alone."""
+
+import json
+import sys
+import time
+
+import pytest
+
+from spoonful.training import corpora, sweep
+from spoonful.training.__main__ import main
+from spoonful.training.presets import get
+from training.small import blobs, small
+
+
+def test_an_ablation_is_a_grid_of_settings_and_seeds():
+    grid = {"refine.iterations": ["1", "2", "5", "10"], "refine.loss_on": ["all", "last"]}
+    made = sweep.jobs([get("dcp/unseen+source")], seeds=range(3), grid=grid)
+    assert len(made) == len({job.name for job in made}) == 24
+    assert made[-1].config.refine.iterations == 10
+    assert made[-1].config.refine.loss_on == "last"
+    assert made[-1].config.seed == 2
+    with pytest.raises(ValueError, match="share the folder"):
+        sweep.jobs([get("quick"), get("quick")])
+
+
+# Stands in for training: writes a result, or fails, without importing anything.
+PRETEND = """
+import json, pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+if "seed1" in folder.name:
+    sys.exit("error: no such luck")
+(folder / "began").write_text(str(time.time()))
+time.sleep(0.3)
+(folder / "result.json").write_text(json.dumps({"step": 9, "ended": time.time()}))
+"""
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    def command(job, out, until):
+        return [sys.executable, "-c", PRETEND, str(out / job.name)]
+
+    monkeypatch.setattr(sweep, "_command", command)
+
+
+def test_runs_go_side_by_side_and_a_failure_stops_no_other(tmp_path, pretend):
+    todo = sweep.jobs([small()], seeds=range(4))
+    outcomes = sweep.sweep(todo, tmp_path, at_once=4, quiet=True)
+    assert [outcome.state for outcome in outcomes] == ["finished", "failed", "finished", "finished"]
+    assert outcomes[1].message == "error: no such luck"
+    assert "no such luck" in sweep.table(outcomes)
+
+
+def test_what_is_finished_is_skipped_and_what_is_not_runs_again(tmp_path, pretend):
+    todo = sweep.jobs([small()], seeds=[0, 2])
+    first = sweep.sweep(todo, tmp_path, quiet=True)
+    again = sweep.sweep(todo, tmp_path, quiet=True)
+    assert [outcome.state for outcome in again] == ["finished"] * 2
+    assert [o.result["ended"] for o in again] == [o.result["ended"] for o in first]
+
+
+def test_no_run_starts_after_the_time_limit(tmp_path, pretend):
+    outcomes = sweep.sweep(sweep.jobs([small()], seeds=[0, 2]), tmp_path, seconds=0, quiet=True)
+    assert [outcome.state for outcome in outcomes] == ["waiting"] * 2
+
+
+def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
+    corpora.save(blobs(), tmp_path / "blobs.pt")
+    config = small(f"data.corpus={tmp_path / 'blobs.pt'}", "budget.steps=4")
+    (tmp_path / "small.json").write_text(json.dumps(config.as_dict()))
+    command = ["--config", str(tmp_path / "small.json"), "--seeds", "2", "--jobs", "2"]
+    command += ["--out", str(tmp_path / "runs"), "--quiet"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.count("finished") == 2
+    assert {p.name for p in (tmp_path / "runs").iterdir() if p.is_dir()} == {
+        "small-seed0",
+        "small-seed1",
+    }
+    began = time.monotonic()
+    assert main(command) == 0
+    assert time.monotonic() - began < 2  # no process was started
