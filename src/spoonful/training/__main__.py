@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spoonful.training import presets
-from spoonful.training.options import configure, folder_name
+from spoonful.training.options import configure, folder_name, grid, numbers
 from spoonful.training.schedule import seconds
 from spoonful.training.sweep import jobs, sweep, table
 from spoonful.training.trainer import TrainingFailed, train
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
         for preset in options.preset or [None]
     ]
     if len(configs) > 1 or options.seeds or options.grid:
-        todo = jobs(configs, seeds=numbers(options.seeds), grid=grid_of(options.grid))
+        todo = jobs(configs, seeds=numbers(options.seeds), grid=grid(options.grid))
         out = Path(options.out or "runs")
         outcomes = sweep(
             todo,
@@ -74,41 +74,6 @@ def _run(options: argparse.Namespace) -> int:
         f"validation error {error:.3f}° (untrained {before:.3f}°); {out}"
     )
     return 0
-
-
-def numbers(text: str | None) -> list[int] | None:
-    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
-
-    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
-    ([0, 1, 2], [0, 4], [10, 11, 12], None)
-    """
-    if not text:
-        return None
-    try:
-        if "," not in text and "-" not in text:
-            return list(range(int(text)))
-        found: list[int] = []
-        for piece in text.split(","):
-            first, _, last = piece.partition("-")
-            found += range(int(first), int(last or first) + 1)
-        return found
-    except ValueError:
-        raise ValueError(f"seeds read 3, or 0,4,7, or 10-12; got {text!r}") from None
-
-
-def grid_of(texts: Sequence[str]) -> dict[str, list[str]]:
-    """A grid from "name=a,b,c" texts.
-
-    >>> grid_of(["refine.iterations=1,2,5"])
-    {'refine.iterations': ['1', '2', '5']}
-    """
-    found = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        if not equals:
-            raise ValueError(f"a grid reads name=a,b,c, as in refine.iterations=1,5; got {text!r}")
-        found[name] = values.split(",")
-    return found
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -67,3 +67,38 @@ def folder_name(config: Config) -> str:
     'dcp-unseen-perturbed-seed2'
     """
     return re.sub(r"[^\w.=-]+", "-", f"{config.name}-seed{config.seed}")
+
+
+def numbers(text: str | None) -> list[int] | None:
+    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
+
+    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
+    ([0, 1, 2], [0, 4], [10, 11, 12], None)
+    """
+    if not text:
+        return None
+    try:
+        if "," not in text and "-" not in text:
+            return list(range(int(text)))
+        found: list[int] = []
+        for piece in text.split(","):
+            first, _, last = piece.partition("-")
+            found += range(int(first), int(last or first) + 1)
+        return found
+    except ValueError:
+        raise ValueError(f"seeds read 3, or 0,4,7, or 10-12; got {text!r}") from None
+
+
+def grid(texts: Sequence[str]) -> dict[str, list[str]]:
+    """A grid from "name=a,b,c" texts.
+
+    >>> grid(["refine.iterations=1,2,5"])
+    {'refine.iterations': ['1', '2', '5']}
+    """
+    found = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise ValueError(f"a grid reads name=a,b,c, as in refine.iterations=1,5; got {text!r}")
+        found[name] = values.split(",")
+    return found

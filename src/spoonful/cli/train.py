@@ -1,0 +1,72 @@
+"""`spoonful train`: one training run, by the name of its experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from spoonful.training import train as run
+from spoonful.training.options import configure, folder_name
+from spoonful.training.schedule import clock, seconds
+
+PRESET = "quick, dcp/clean, dcp/unseen, dcp/3dmatch, rpmnet/jitter, rpmnet/crop, \
+rpmnet/crop-no-inlier; +source, +target, +perturbed or +detached adds the layer."
+
+
+def train(
+    preset: Annotated[str, typer.Argument(help=PRESET)] = "quick",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A YAML or JSON file of settings.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="The corpus: synthetic, a file, or a folder of HDF5 files.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="How long: 10m, '4000 steps' or '20 epochs'.")
+    ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option("--seconds", help="Stop this call after that time; call again to go on."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the weights and of the pairs.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run's folder.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Train a model; a run that was stopped goes on.
+
+    [bold]Examples[/bold]
+
+      spoonful train quick
+
+      spoonful train dcp/unseen+perturbed --data shapes/ --budget 10m
+
+      spoonful train rpmnet/crop --set refine=target --set optimizer.lr=3e-4 --out runs/mine
+
+      torchrun --nproc-per-node 4 -m spoonful.training dcp/unseen --out runs/four
+    """
+    wanted = configure(
+        preset, file=config, settings=settings or [], budget=budget, seed=seed, corpus=data
+    )
+    folder = out or Path("runs") / folder_name(wanted)
+    result = run(wanted, out=folder, seconds=seconds(limit) if limit else None, quiet=quiet)
+    console = Console()
+    state = "finished" if result.finished else "stopped; the same command goes on"
+    console.print(
+        f"{wanted.name}: {state}; step {result.step} of {result.total}, "
+        f"{clock(result.seconds)}, {result.skipped} batches skipped",
+        highlight=False,
+    )
+    table = Table("validation error, mean", "untrained", "best", box=None, pad_edge=False)
+    for name, unit in (("rotation_degrees", "°"), ("translation", ""), ("correspondence", "")):
+        if name in result.best and name in result.untrained:
+            before, after = result.untrained[name], result.best[name]
+            table.add_row(
+                name.removesuffix("_degrees"), f"{before:.4f}{unit}", f"{after:.4f}{unit}"
+            )
+    console.print(table)
+    console.print(f"weights  {folder / 'best.safetensors'}", highlight=False)
