@@ -336,9 +336,10 @@ def nodes(children: list[list[int]]) -> bytes:
         ),
         (gltf_tree(extensionsRequired=["KHR_draco_mesh_compression"]), "needs the glTF extension"),
         (b"[" * 100_000, "recursion"),
-        (b"[]", "not an object"),
+        (b"[]", "it is not glTF of version 2"),
+        (gltf_tree(asset={"version": "1.0"}), "it is not glTF of version 2"),
     ],
-    ids=["cycle", "doubling", "backwards", "instances", "draco", "nesting", "list"],
+    ids=["cycle", "doubling", "backwards", "instances", "draco", "nesting", "list", "old"],
 )
 def test_gltf_that_goes_in_circles_is_refused(tree: bytes, words: str, tmp_path: Path) -> None:
     assert words in refusal(tmp_path / "tree.gltf", tree)

@@ -2,7 +2,7 @@
 
 glTF files refer: nodes to nodes and meshes, meshes to accessors, accessors to buffers, buffers to
 other files. Each reference is a chance to use the same bytes a million times over, to go round
-in circles, or to leave the folder. So the JSON is checked and cut down first (`_cleaned`), and
+in circles, or to leave the folder. So the JSON is cut down and checked first (`_cleaned`), and
 trimesh never sees names, materials, images, cameras or extensions.
 """
 
@@ -32,8 +32,8 @@ _JSON_CHUNK = int.from_bytes(b"JSON", "little")
 def read_gltf(data: bytes, folder: Path) -> Arrays:
     """The triangles of the default scene, or its points where it has no triangles."""
     load = require("trimesh.exchange.gltf", extra="data", why="Reading glTF files").load_gltf
-    tree, files, size = _cleaned(json.loads(data), folder, len(data))
-    return _placed(load(io.BytesIO(json.dumps(tree).encode()), files, skip_materials=True), size)
+    tree, files = _cleaned(json.loads(data), folder, len(data))
+    return _placed(load(io.BytesIO(json.dumps(tree).encode()), files, skip_materials=True))
 
 
 def read_glb(data: bytes, folder: Path) -> Arrays:
@@ -43,21 +43,31 @@ def read_glb(data: bytes, folder: Path) -> Arrays:
     magic, version, _, length, kind = _GLB_HEAD.unpack_from(data)
     if magic != b"glTF" or version != 2 or kind != _JSON_CHUNK:
         raise ValueError("it does not begin with a GLB header of version 2")
-    body = _GLB_HEAD.size + length
     expect(length, len(data) - _GLB_HEAD.size, f"{length} bytes of JSON")
-    tree, files, size = _cleaned(json.loads(data[_GLB_HEAD.size : body]), folder, len(data))
-    text = json.dumps(tree).encode()
-    rest = data[body:]
-    head = _GLB_HEAD.pack(
-        magic, version, _GLB_HEAD.size + len(text) + len(rest), len(text), _JSON_CHUNK
-    )
-    return _placed(load(io.BytesIO(head + text + rest), files, skip_materials=True), size)
+    start, end = _GLB_HEAD.size, _GLB_HEAD.size + length
+    tree, files = _cleaned(json.loads(data[start:end]), folder, len(data))
+    text, rest = json.dumps(tree).encode(), data[end:]
+    head = _GLB_HEAD.pack(magic, version, start + len(text) + len(rest), len(text), _JSON_CHUNK)
+    return _placed(load(io.BytesIO(head + text + rest), files, skip_materials=True))
 
 
-def _cleaned(tree: Any, folder: Path, size: int) -> tuple[dict[str, Any], dict[str, bytes], int]:
-    """The part of the JSON that places points, the files it names, and the size of all."""
-    if not isinstance(tree, dict):
-        raise ValueError("its JSON is not an object")
+def _cleaned(tree: Any, folder: Path, size: int) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The part of the JSON that places points, checked, and the files that it names."""
+    clean = _cut_down(tree)
+    files: dict[str, bytes] = {}
+    for buffer in clean["buffers"]:
+        uri = buffer.get("uri")
+        if uri is not None and not uri.startswith("data:") and uri not in files:
+            files[uri] = _beside(uri, folder)
+    _check_tree(clean["nodes"], clean.get("scenes", []))
+    _check_sizes(clean, size + sum(map(len, files.values())))
+    return clean, files
+
+
+def _cut_down(tree: Any) -> dict[str, Any]:
+    """Keep what trimesh needs to place points; the order of lists, which others count on, stays."""
+    if not isinstance(tree, dict) or not str(tree["asset"]["version"]).startswith("2"):
+        raise ValueError("it is not glTF of version 2")
     for name in tree.get("extensionsRequired", ()):
         if not str(name).startswith(_HARMLESS):
             raise ValueError(f"it needs the glTF extension {str(name)[:80]}, which is not read")
@@ -65,76 +75,60 @@ def _cleaned(tree: Any, folder: Path, size: int) -> tuple[dict[str, Any], dict[s
     def each(name: str, *keys: str) -> list[dict[str, Any]]:
         return [{key: item[key] for key in keys if key in item} for item in tree.get(name, ())]
 
-    buffers = each("buffers", "uri", "byteLength")
-    views = each("bufferViews", "buffer", "byteOffset", "byteLength", "byteStride")
-    accessors = each(
-        "accessors", "bufferView", "byteOffset", "count", "type", "componentType", "sparse"
-    )
-    nodes = each("nodes", "children", "mesh", "matrix", "translation", "rotation", "scale")
-    scenes = each("scenes", "nodes")
-    meshes = [
-        {
-            "primitives": [
-                {key: p[key] for key in ("attributes", "indices", "mode") if key in p}
-                for p in mesh["primitives"]
-            ]
-        }
-        for mesh in tree.get("meshes", ())
-    ]
+    clean: dict[str, Any] = {
+        "asset": {"version": "2.0"},
+        "buffers": each("buffers", "uri", "byteLength"),
+        "bufferViews": each("bufferViews", "buffer", "byteOffset", "byteLength", "byteStride"),
+        "accessors": each(
+            "accessors", "bufferView", "byteOffset", "count", "type", "componentType", "sparse"
+        ),
+        "meshes": each("meshes", "primitives"),
+        "nodes": each("nodes", "children", "mesh", "matrix", "translation", "rotation", "scale"),
+    }
+    if scenes := each("scenes", "nodes"):
+        clean |= {"scenes": scenes, "scene": tree.get("scene", 0)}
+    for mesh in clean["meshes"]:
+        mesh["primitives"] = [_primitive(primitive) for primitive in mesh["primitives"]]
+    return clean
 
-    files: dict[str, bytes] = {}
-    for buffer in buffers:
-        uri = buffer.get("uri")
-        if uri is not None and not uri.startswith("data:") and uri not in files:
-            files[uri] = _beside(uri, folder)
-    size += sum(map(len, files.values()))
 
-    _check_tree(nodes, scenes)
-    for view in views:
+def _primitive(primitive: dict[str, Any]) -> dict[str, Any]:
+    if primitive.get("mode") == _TRIANGLE_FAN:
+        raise ValueError("it has triangle fans, which are not read")
+    kept = {key: primitive[key] for key in ("indices", "mode") if key in primitive}
+    attributes = primitive["attributes"].items()
+    return kept | {"attributes": {k: v for k, v in attributes if k in ("POSITION", "COLOR_0")}}
+
+
+def _check_sizes(clean: dict[str, Any], size: int) -> None:
+    """Refuse what unpacks to too much: views of buffers, accessors of views, and so on up."""
+    for view in clean["bufferViews"]:
         _whole(view, "buffer", "byteOffset", "byteLength", "byteStride")
-    expect_expansion(sum(view["byteLength"] for view in views), size, "its buffer views")
-    used: set[int] = set()
-    for mesh in meshes:
-        for primitive in mesh["primitives"]:
-            attributes = primitive["attributes"]
-            primitive["attributes"] = {
-                name: attributes[name] for name in ("POSITION", "COLOR_0") if name in attributes
-            }
-            if primitive.get("mode") == _TRIANGLE_FAN:
-                raise ValueError("it has triangle fans, which are not read")
-            used.update(primitive["attributes"].values())
-            used.update([primitive["indices"]] if "indices" in primitive else [])
-    for i, accessor in enumerate(accessors):
+    expect_expansion(sum(v["byteLength"] for v in clean["bufferViews"]), size, "its buffer views")
+
+    # The accessors of each mesh, as often as it uses them.
+    uses = [
+        [n for p in mesh["primitives"] for n in (*p["attributes"].values(), p.get("indices", -1))]
+        for mesh in clean["meshes"]
+    ]
+    used = {number for numbers in uses for number in numbers}
+    weights = {-1: 0}
+    for number, accessor in enumerate(clean["accessors"]):
         _whole(accessor, "bufferView", "byteOffset", "count", "componentType")
-        if i not in used:
-            # Kept for its number alone.
+        if number not in used:
+            # It stays, because the others are counted from the first, but empty.
             accessor.pop("bufferView", None)
             accessor |= {"count": 0, "type": "SCALAR", "componentType": 5121}
         elif "bufferView" not in accessor or "sparse" in accessor:
             raise ValueError("it has sparse or empty accessors, which are not read")
-
-    def weight(number: int) -> int:
-        accessor = accessors[number]
-        return int(
-            accessor["count"] * _NUMBERS[accessor["type"]] * _BYTES[accessor["componentType"]]
-        )
-
-    expect_expansion(sum(map(weight, used)), size, "its accessors")
-    weights = [
-        sum(
-            weight(number) + 100
-            for p in mesh["primitives"]
-            for number in [*p["attributes"].values(), *([p["indices"]] if "indices" in p else [])]
-        )
-        for mesh in meshes
-    ]
-    expect_expansion(sum(weights), size, "its meshes")
-    expect_expansion(sum(weights[n["mesh"]] for n in nodes if "mesh" in n), size, "its nodes")
-    clean = {"asset": {"version": "2.0"}, "buffers": buffers, "bufferViews": views}
-    clean |= {"accessors": accessors, "meshes": meshes, "nodes": nodes}
-    if scenes:
-        clean |= {"scenes": scenes, "scene": tree.get("scene", 0)}
-    return clean, files, size
+        item = _NUMBERS[accessor["type"]] * _BYTES[accessor["componentType"]]
+        weights[number] = accessor["count"] * item
+    expect_expansion(sum(weights[number] for number in used), size, "its accessors")
+    # A hundred bytes for the use itself, which trimesh keeps a record of.
+    meshes = [sum(weights[number] + 100 for number in numbers) for numbers in uses]
+    expect_expansion(sum(meshes), size, "its meshes")
+    placed = [meshes[node["mesh"]] for node in clean["nodes"] if "mesh" in node]
+    expect_expansion(sum(placed), size, "its nodes")
 
 
 def _check_tree(nodes: list[dict[str, Any]], scenes: list[dict[str, Any]]) -> None:
@@ -166,7 +160,7 @@ def _beside(uri: str, folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def _placed(loaded: dict[str, Any], size: int) -> Arrays:
+def _placed(loaded: dict[str, Any]) -> Arrays:
     """All geometry of the scene, moved to where its nodes put it."""
     geometry = loaded["geometry"]
     parents = {edge["frame_to"]: edge for edge in loaded["graph"]}
