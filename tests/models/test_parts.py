@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from models import published
+from oracles import published
 from spoonful.models import neighborhoods as hoods
 from spoonful.models import sinkhorn
 from spoonful.models.edges import edge_linear

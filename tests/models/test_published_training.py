@@ -1,12 +1,12 @@
-"""In training mode ours equal the published networks, written out in `published.py`."""
+"""In training mode ours equal the published networks, written out in `oracles/published.py`."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from models import published
 from models.helpers import as_dtype, golden, make_batch, small_dcp, small_rpmnet
+from oracles import published
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.losses import dcp_loss, rpmnet_loss

@@ -81,15 +81,11 @@ def batch_norm(
     """
     x = at_least_float32(y).unflatten(0, (clouds, -1))
     axes = tuple(range(1, x.ndim - 1))
-    if mask is None:
-        var, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
-        count = torch.full_like(mean, x[0, ..., 0].numel())
-    else:
-        parts = mask.reshape(clouds, -1, *mask.shape[1:])
-        mean, var, count = _masked_moments(x, parts, axes)
+    parts = None if mask is None else mask.reshape(clouds, -1, *mask.shape[1:])
+    mean, var, count = _moments(x, parts, axes)
     _update_running(norm, mean.flatten(1), var.flatten(1), count.flatten(1))
     scale = norm.weight * torch.rsqrt(var + norm.eps)
-    return (x * scale + (norm.bias - mean * scale)).flatten(0, 1).to(y.dtype)
+    return torch.addcmul(norm.bias - mean * scale, x, scale).flatten(0, 1).to(y.dtype)
 
 
 @torch.no_grad()
@@ -121,10 +117,7 @@ def group_norm(y: Tensor, norm: nn.GroupNorm, *, mask: Tensor | None = None) -> 
         return F.group_norm(y, norm.num_groups, norm.weight, norm.bias, norm.eps)
     x = at_least_float32(y)
     axes = tuple(range(1, x.ndim - 1))
-    if mask is None:
-        var, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
-    else:
-        mean, var, _ = _masked_moments(x, mask, axes)
+    mean, var, _ = _moments(x, mask, axes)
     # The variance of a group: that inside its channels plus that between them.
     means = mean.unflatten(-1, (norm.num_groups, -1))
     group_mean = means.mean(-1, keepdim=True)
@@ -133,19 +126,27 @@ def group_norm(y: Tensor, norm: nn.GroupNorm, *, mask: Tensor | None = None) -> 
     scale = torch.rsqrt(group_var + norm.eps)
     weight = norm.weight.unflatten(0, (norm.num_groups, -1)) * scale
     shift = norm.bias.unflatten(0, (norm.num_groups, -1)) - group_mean * weight
-    return (x * weight.flatten(-2) + shift.flatten(-2)).to(y.dtype)
+    return torch.addcmul(shift.flatten(-2), x, weight.flatten(-2)).to(y.dtype)
 
 
-def _masked_moments(
-    x: Tensor, mask: Tensor, axes: tuple[int, ...]
+def _moments(
+    x: Tensor, mask: Tensor | None, axes: tuple[int, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Mean, biased variance and number of the unmasked values over `axes`, all with kept axes."""
-    mask = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
-    share = mask.to(x.dtype)
-    count = (share.expand(*x.shape[:-1], 1).sum(axes, keepdim=True)).clamp_min(1)
-    mean = (x * share).sum(axes, keepdim=True) / count
-    var = ((x - mean).square() * share).sum(axes, keepdim=True) / count
-    return mean, var, count.expand_as(mean)
+    if mask is not None:
+        mask = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
+        share = mask.to(x.dtype)
+        count = share.expand(*x.shape[:-1], 1).sum(axes, keepdim=True).clamp_min(1)
+        mean = (x * share).sum(axes, keepdim=True) / count
+        var = ((x - mean).square() * share).sum(axes, keepdim=True) / count
+        return mean, var, count.expand_as(mean)
+    if x.is_cuda:
+        var, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+    else:
+        # On the CPU var_mean walks strided axes one number at a time; these two are vectorised.
+        mean = x.mean(axes, keepdim=True)
+        var = (x - mean).square().mean(axes, keepdim=True)
+    return mean, var, torch.full_like(mean, x.numel() // mean.numel())
 
 
 def pointwise(layers: Iterable[nn.Module], x: Tensor, *, mask: Tensor | None = None) -> Tensor:
