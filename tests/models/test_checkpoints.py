@@ -7,7 +7,6 @@ import pickle
 
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from models.helpers import DATA, golden, small_dcp, small_rpmnet
 from spoonful.models import DCP, RPMNet, load_published
@@ -15,6 +14,9 @@ from spoonful.models import DCP, RPMNet, load_published
 
 def same(model: torch.nn.Module, state: dict[str, torch.Tensor]) -> bool:
     return all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+
+
+save_file = pytest.importorskip("safetensors.torch").save_file
 
 
 def test_published_names_fit_ours_exactly():

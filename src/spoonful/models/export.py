@@ -1,4 +1,7 @@
-"""The inference path as a module of plain tensors, for `torch.export` and other languages."""
+"""The inference path as a module of plain tensors, for `torch.export` and other languages.
+
+(ONNX has no singular value decomposition, which Kabsch needs, so it is not offered.)
+"""
 
 from __future__ import annotations
 
