@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from spoonful.data import synthetic
 from spoonful.data.corpus import Corpus
+from spoonful.data.protocols import Protocol
 from spoonful.extras import require
 from spoonful.training import tensorfile
 
@@ -24,7 +25,8 @@ def load(
     """Load a corpus.
 
     Args:
-        name: "synthetic"; a file; or a folder of HDF5 files in ModelNet40's layout. Files hold
+        name: "synthetic"; "modelnet40", where datasets are kept; a folder in ModelNet40's
+            layout; or a file. Files hold
             "points" (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
             these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
             list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
@@ -39,9 +41,9 @@ def load(
     if name == "synthetic":
         return synthetic.load(split, per_category=per_category, points=points)
     path = Path(name.replace("{split}", split)).expanduser()
-    if path.is_dir():
+    if path.is_dir() or name == "modelnet40":
         loader = importlib.import_module("spoonful.data.modelnet40")
-        corpus: Corpus = loader.load(path, split)
+        corpus: Corpus = loader.load(split, root=path if path.is_dir() else None)
         return corpus
     if path.suffix not in _KINDS:
         raise ValueError(
@@ -51,6 +53,22 @@ def load(
     if not path.is_file():
         raise FileNotFoundError(f"there is no corpus at {path}")
     return _corpus(f"{path.stem}/{split}", _contents(path), path)
+
+
+def load_scans(name: str, protocol: Protocol) -> list[Any]:
+    """Load the pairs of scans for a protocol of scans.
+
+    Args:
+        name: "3dmatch", where datasets are kept, or a folder of scenes.
+        protocol: says how many points a scan has and how much of it must overlap.
+    """
+    loader = importlib.import_module("spoonful.data.threedmatch")
+    pairs: list[Any] = loader.load_pairs(
+        None if name == "3dmatch" else name,
+        min_overlap=protocol.min_overlap or 0.0,
+        points=protocol.points,
+    )
+    return pairs
 
 
 def save(corpus: Corpus, path: str | Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.data.pairs import PairGenerator
 from spoonful.data.protocols import Protocol, split_validation
+
+if TYPE_CHECKING:
+    from spoonful.data.scans import ScanPair
 
 
 class TrainingPairs:
@@ -19,7 +22,7 @@ class TrainingPairs:
 
     Args:
         protocol: the card.
-        corpus: the training shapes; the test set never comes here.
+        data: the training shapes, or pairs of scans; the test set never comes here.
         device: where pairs are made.
         batch_size: pairs in a training batch.
         validation: the share of the shapes kept for validation.
@@ -29,13 +32,13 @@ class TrainingPairs:
     Attributes:
         generator: the random numbers of the training pairs.
         validation: the validation batches.
-        numbers: (S,) for each shape to fit, its number in `corpus`.
+        numbers: (S,) for each shape to fit, its number in `data`.
     """
 
     def __init__(
         self,
         protocol: Protocol,
-        corpus: Corpus,
+        data: Corpus | Sequence[ScanPair],
         *,
         device: torch.device,
         batch_size: int,
@@ -43,42 +46,46 @@ class TrainingPairs:
         seed: int = 0,
         normals: bool = True,
     ) -> None:
-        if normals and corpus.normals is None:
+        if normals and (not isinstance(data, Corpus) or data.normals is None):
+            name = repr(data.name) if isinstance(data, Corpus) else "of scans"
             raise ValueError(
-                f"this model reads normals, and corpus {corpus.name!r} has none; "
+                f"this model reads normals, and corpus {name} has none; "
                 "set rpmnet.features=xyz,dxyz or bring normals"
             )
-        protocol.check(corpus)
-        # Another corpus, of the shapes' numbers, goes through the same cuts.
-        numbered = replace(
-            corpus, points=torch.arange(len(corpus)).view(-1, 1, 1).double(), normals=None
-        )
-        fit, kept = split_validation(protocol.select(corpus, "train"), validation)
-        numbers = split_validation(protocol.select(numbered, "train"), validation)[0]
-        self.numbers: Tensor = numbers.points.flatten().long()
+        protocol.check(data)
+        fit: Any
+        kept: Any
+        if isinstance(data, Corpus):
+            # Another corpus, of the shapes' numbers, goes through the same cuts.
+            count = torch.arange(len(data)).view(-1, 1, 1).double()
+            numbered = protocol.select(replace(data, points=count, normals=None), "train")
+            self.numbers = split_validation(numbered, validation)[0].points.flatten().long()
+            fit, kept = split_validation(protocol.select(data, "train"), validation)
+            fit, kept, made_on = fit.to(device), kept.to(device), device
+        else:
+            self.numbers = torch.tensor(split_validation(range(len(data)), validation)[0])
+            fit, kept = split_validation(data, validation)
+            made_on = torch.device("cpu")  # where scans are read to
         if batch_size > len(fit):
             raise ValueError(
                 f"data.batch_size must be at most {len(fit)}, the number of shapes to train on, "
                 f"got {batch_size}"
             )
-        self.generator = torch.Generator(device).manual_seed(seed)
+        self._device = device
+        self.generator = torch.Generator(made_on).manual_seed(seed)
         self._pairs = PairGenerator(
-            protocol,
-            fit.to(device),
-            batch_size=batch_size,
-            generator=self.generator,
-            normals=normals,
+            protocol, fit, batch_size=batch_size, generator=self.generator, normals=normals
         )
         fixed = PairGenerator(
             protocol,
-            kept.to(device),
+            kept,
             batch_size=1,
-            generator=torch.Generator(device).manual_seed(0),
+            generator=torch.Generator(made_on).manual_seed(0),
             normals=normals,
             reuse=False,
         )
-        every = torch.arange(len(kept), device=device)
-        self.validation: list[Batch] = [fixed.pairs(some) for some in every.split(batch_size)]
+        every = torch.arange(len(kept), device=made_on)
+        self.validation = [fixed.pairs(some).to(device) for some in every.split(batch_size)]
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -89,4 +96,4 @@ class TrainingPairs:
         batches = iter(self._pairs)
         for _ in range(skip):
             next(batches)
-        return batches
+        return (batch.to(self._device) for batch in batches)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +78,7 @@ def train(
     config: Config,
     *,
     out: str | Path | None = None,
-    corpus: Corpus | None = None,
+    corpus: Corpus | Sequence[Any] | None = None,
     seconds: float | None = None,
     quiet: bool = False,
 ) -> Result:
@@ -88,7 +88,7 @@ def train(
         config: what to train.
         out: the run's folder; a run that was stopped there goes on, and a finished one is not
             repeated. None: nothing is written.
-        corpus: the training shapes; None for those that the configuration names.
+        corpus: the training shapes, or pairs of scans; None for what the configuration names.
         seconds: stop after this time, with a checkpoint, to go on with another call.
         quiet: show no progress.
 
@@ -122,7 +122,7 @@ class Trainer:
         self,
         config: Config,
         folder: Path | None,
-        corpus: Corpus | None,
+        corpus: Corpus | Sequence[Any] | None,
         group: distributed.Group,
         device: torch.device,
         *,
@@ -151,11 +151,14 @@ class Trainer:
         if config.runtime.compile:
             self.model.compile_parts()
         self.stepper = Stepper(self.model, config.optimizer, bf16=self.bf16, group=group)
-        if corpus is None:
-            corpus = corpora.load(config.data.corpus, per_category=config.data.per_category)
+        data: Corpus | Sequence[Any] | None = corpus
+        if data is None and self.protocol.sampling == "given":
+            data = corpora.load_scans(config.data.corpus, self.protocol)
+        elif data is None:
+            data = corpora.load(config.data.corpus, per_category=config.data.per_category)
         self.pairs = TrainingPairs(
             self.protocol,
-            corpus,
+            data,
             device=device,
             batch_size=config.data.batch_size,
             validation=config.data.validation,
