@@ -55,7 +55,7 @@ def test_masks_of_the_parts_are_kept() -> None:
 
 def test_what_only_some_have_is_refused() -> None:
     bare = Batch(torch.zeros(1, 5, 3), torch.zeros(1, 4, 3))
-    with pytest.raises(ValueError, match="must all have `source_normals` or none of them"):
+    with pytest.raises(ValueError, match="must all have `pose` or none of them"):
         collate([pair(5, 4), bare])
     with pytest.raises(ValueError, match="at least one batch"):
         collate([])

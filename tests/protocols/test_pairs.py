@@ -188,6 +188,17 @@ def test_pairs_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.Monkey
     assert all(map(torch.equal, alone, together))
 
 
+def test_batches_that_are_kept_never_change() -> None:
+    """Memory is used again, but not while a tensor refers to it."""
+    made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=16)
+    kept = [batch.source for batch in made]
+    copies = [cloud.clone() for cloud in kept]
+    for _ in range(3):
+        for batch in made:
+            batch.target.zero_()
+    assert all(map(torch.equal, kept, copies))
+
+
 def test_small_batches_are_cut_from_large_ones_whole() -> None:
     card, corpus = replace(protocols.get("rpm-crop"), noise=None), blobs()
     for batch in PairGenerator(card, corpus, batch_size=5):

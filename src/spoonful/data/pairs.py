@@ -16,6 +16,8 @@ gathering single numbers is several times faster than gathering rows of three.
 
 from __future__ import annotations
 
+import math
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from spoonful.data.scans import ScanPair
 
 # Pairs that are made at once; smaller batches are cut from them.
-BLOCK = 256
+BLOCK = 192
 # What is drawn ahead where random numbers are reused: half-spaces of each shape, noise.
 CROPS_AHEAD = 16
 NOISE_AHEAD = 1 << 22
@@ -59,7 +61,7 @@ class PairGenerator:
             The distribution of a pair is the same either way. With reuse, 16 half-spaces are
             found ahead for each shape, each with its points in a random order, and a pair gets
             two of them and reads on from a random place; without a crop, all sources that are
-            made at once (some 256) read from one random order, and all targets from another; and
+            made at once (some 200) read from one random order, and all targets from another; and
             noise is read from a table of 4 million numbers. None: reuse on a CPU, where it is
             many times faster; not on an accelerator, where it gains little.
 
@@ -110,6 +112,7 @@ class PairGenerator:
         self._planes, self._labels, self._sizes = planes, labels, sizes
         self._sampling = protocol.sampling_for("train")
         self._noise = protocol.noise_for("train")
+        self._memory = _Memory(planes.device)
         self._ahead: _Ahead | None = None
         self._table: Tensor | None = None
         if self.reuse:
@@ -161,7 +164,7 @@ class PairGenerator:
         index, motion, pose, chance = task
         body = self._body(index, chance)
         # Both clouds at once: what the second gathers is then in the cache already.
-        planes = body.gather(self._choose(body, index, chance))
+        planes = body.gather(self._choose(body, index, chance), self._memory)
         source, target = planes.split(self._sizes, dim=-1)
         moves = self.protocol.pose.moves
         source = self._finish(source, motion if moves == "source" else None, chance)
@@ -191,7 +194,8 @@ class PairGenerator:
         shapes = _Clouds(self._planes, index)
         if self._sampling != "shared":
             return shapes
-        planes = shapes.gather(chance.order(len(index), shapes.size, self.protocol.points))
+        order = chance.order(len(index), shapes.size, self.protocol.points)
+        planes = shapes.gather(order, self._memory)
         if self._noise is not None and self._noise.on == "shared":
             planes[0] += self._jitter(planes[0].shape, chance)
         return _Clouds.of(planes)
@@ -222,7 +226,7 @@ class PairGenerator:
         if motion is not None:
             # The columns of R, (3, B, 1) each.
             x, y, z = motion.rotation.permute(2, 1, 0).unsqueeze(-1)
-            turned = x * planes[:, None, 0]
+            turned = torch.mul(x, planes[:, None, 0], out=self._memory.empty(*planes.shape))
             turned.addcmul_(y, planes[:, None, 1]).addcmul_(z, planes[:, None, 2])
             planes = turned
             planes[0] += motion.translation.T.unsqueeze(-1)
@@ -242,9 +246,9 @@ class PairGenerator:
 
     def _draw_ahead(self, chance: _Chance) -> None:
         """Find half-spaces of every shape, and fill the table of noise."""
-        crop, (take, other) = self.protocol.crop, self.protocol.sizes
-        if crop is not None and self._sampling != "shared" and take == other:
-            self._ahead = _Ahead.find(self._planes, crop[0], take, chance)
+        crop = self.protocol.crop
+        if crop is not None and crop[0] == crop[1] and self._sampling != "shared":
+            self._ahead = _Ahead.find(self._planes, crop[0], self.protocol.sizes[0], chance)
         if self._noise is not None:
             self._table = self._jitter(torch.Size([NOISE_AHEAD]), chance)
 
@@ -279,15 +283,42 @@ class _Clouds(NamedTuple):
         """The number of points in each cloud."""
         return self.planes.shape[-1]
 
-    def gather(self, at: Tensor) -> Tensor:
-        """The points with the numbers `at`, (B, N): new planes (..., B, N)."""
+    def gather(self, at: Tensor, memory: _Memory | None = None) -> Tensor:
+        """The points with the numbers `at`, (B, N): planes (..., B, N), in `memory` if given."""
         clouds, size = self.planes.shape[-2:]
         start = self.row * size
         if clouds * size < 1 << 31:
             start = start.int()  # half the memory to write and to read
         flat = (at + start.unsqueeze(-1)).flatten()
-        gathered = self.planes.view(-1, clouds * size).index_select(1, flat)
+        planes = self.planes.view(-1, clouds * size)
+        out = None if memory is None else memory.empty(len(planes), len(flat))
+        gathered = torch.index_select(planes, 1, flat, out=out)
         return gathered.view(*self.planes.shape[:-2], *at.shape)
+
+
+class _Memory:
+    """Memory for float32 tensors; on a CPU, used again as soon as no tensor refers to it.
+
+    The system takes large blocks back when they are freed and gives them out page by page, which
+    takes longer than to fill them with clouds.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._free: dict[int, list[bytearray]] = {}
+
+    def empty(self, *shape: int) -> Tensor:
+        if self._device.type != "cpu":
+            return torch.empty(shape, device=self._device)
+        size = 4 * math.prod(shape)
+        free = self._free.setdefault(size, [])
+        try:
+            block = free.pop()
+        except IndexError:
+            block = bytearray(size)
+        loan = memoryview(block)  # the tensor's storage keeps it; with the last view it goes
+        weakref.finalize(loan, free.append, block).atexit = False
+        return torch.frombuffer(loan, dtype=torch.float32).view(shape)
 
 
 class _Ahead(NamedTuple):
