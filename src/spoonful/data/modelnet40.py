@@ -1,0 +1,229 @@
+"""ModelNet40, as published: clouds in HDF5 files, or ModelNet's own tree of meshes.
+
+The folder `modelnet40_ply_hdf5_2048` holds `ply_data_train*.h5`, `ply_data_test*.h5` and
+`shape_names.txt`. Each HDF5 file has `data` (n, 2048, 3), `normal` (n, 2048, 3) and `label`
+(n, 1). Any other dataset in that layout loads as well, whatever its categories.
+
+ModelNet's own download is a tree `CATEGORY/{train,test}/*.off`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spoonful.data import folder, places
+from spoonful.data.clouds.limits import expect_expansion
+from spoonful.data.corpus import Corpus
+from spoonful.extras import require
+
+SPLITS = ("train", "test")
+NAMES = ("modelnet40_ply_hdf5_2048", "modelnet40", "ModelNet40")
+
+
+def load(
+    split: str = "train",
+    *,
+    root: str | os.PathLike[str] | None = None,
+    points: int | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """Load a split of ModelNet40, or of a dataset in its layout.
+
+    Files are read in the order of their names, so that a shape has the same number on every
+    machine. Normals are made unit again (the published ones are rounded); a normal without a
+    direction becomes zero.
+
+    Args:
+        split: "train" or "test".
+        root: the folder with the HDF5 files or with the categories' folders; None looks for
+            `modelnet40_ply_hdf5_2048` where datasets are kept.
+        points: how many of each shape; None takes all there are, or 2048 of a mesh. Of the HDF5
+            files these are the first ones, as in the published loaders.
+        seed: for sampling meshes.
+
+    Raises:
+        FileNotFoundError: nothing is there; the message says how to get it.
+        ValueError: a file is damaged or not in the layout; the message opens with its name.
+    """
+    if split not in SPLITS:
+        raise ValueError(f'split must be "train" or "test", got {split!r}')
+    if points is not None and points < 2:
+        raise ValueError(f"points must be at least 2, got {points}")
+    where = places.find(*NAMES) if root is None else places.existing(root)
+    if where is None:
+        raise FileNotFoundError(
+            "modelnet40 was not found; `spoonful data fetch modelnet40` downloads it, "
+            f"or put it under ${places.VARIABLE}/{NAMES[0]}"
+        )
+    if is_hdf5(where):
+        return _load_hdf5(where, split, points)
+    if is_off_tree(where):
+        corpus = folder.load(where, split, points=points or 2048, seed=seed)
+        return Corpus(
+            f"{name_of(where)}/{split}",
+            corpus.points,
+            corpus.normals,
+            corpus.labels,
+            corpus.categories,
+        )
+    raise FileNotFoundError(
+        f"{where}: neither ply_data_train*.h5 files nor CATEGORY/train/*.off folders are here"
+    )
+
+
+def is_hdf5(root: Path) -> bool:
+    """Whether a folder holds clouds in the published layout."""
+    return any(root.glob("ply_data_*.h5"))
+
+
+def is_off_tree(root: Path) -> bool:
+    """Whether a folder holds ModelNet's own tree of meshes."""
+    return any(root.glob("*/train/*.off")) or any(root.glob("*/test/*.off"))
+
+
+def name_of(root: Path) -> str:
+    """What a dataset in a folder is called: the folder's name, or modelnet40."""
+    name = root.resolve().name
+    return "modelnet40" if name in NAMES else name
+
+
+def categories(root: Path) -> tuple[str, ...]:
+    """The names in `shape_names.txt`."""
+    file = root / "shape_names.txt"
+    try:
+        names = file.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{file}: missing; it names the categories") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{file}: not a text file") from None
+    found = tuple(name.strip() for name in names if name.strip())
+    if not found:
+        raise ValueError(f"{file}: names no category")
+    return found
+
+
+def count(root: Path, split: str) -> int:
+    """How many shapes a split has, from the heads of its files."""
+    total = 0
+    for file in _files(root, split):
+        with _Opened(file) as arrays:
+            total += len(arrays["data"])
+    return total
+
+
+def _files(root: Path, split: str) -> list[Path]:
+    return sorted(root.glob(f"ply_data_{split}*.h5"))
+
+
+def _load_hdf5(root: Path, split: str, points: int | None) -> Corpus:
+    names = categories(root)
+    files = _files(root, split)
+    if not files:
+        raise FileNotFoundError(f"{root}: no ply_data_{split}*.h5 files here")
+    parts = [_read(file, len(names)) for file in files]
+    sizes = {positions.shape[1] for positions, _, _ in parts}
+    if len(sizes) > 1:
+        raise ValueError(f"{root}: its files differ in their number of points: {sorted(sizes)}")
+    (size,) = sizes
+    if points is not None and points > size:
+        raise ValueError(f"points must be at most {size}, what {root} has; got {points}")
+    with_normals = [normals for _, normals, _ in parts if normals is not None]
+    if with_normals and len(with_normals) < len(parts):
+        raise ValueError(f"{root}: some of its files have normals, others do not")
+    return Corpus(
+        name=f"{name_of(root)}/{split}",
+        points=torch.cat([positions for positions, _, _ in parts])[:, :points],
+        normals=torch.cat(with_normals)[:, :points] if with_normals else None,
+        labels=torch.cat([labels for _, _, labels in parts]),
+        categories=names,
+    )
+
+
+class _Opened:
+    """An HDF5 file that is open, whose failures are errors with the file's name."""
+
+    def __init__(self, file: Path) -> None:
+        self._h5py = require("h5py", extra="data", why="Reading HDF5 files")
+        self._file = file
+
+    def __enter__(self) -> Any:
+        try:
+            self._open = self._h5py.File(self._file, "r")
+        except OSError as error:
+            if not self._file.exists():
+                raise
+            raise ValueError(f"{self._file}: not a whole HDF5 file ({error})") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._open
+
+    def __getitem__(self, key: str) -> Any:
+        """The array of this name, not yet read, once its size is known to be plausible."""
+        try:
+            array = self._open[key]
+        except KeyError:
+            found = ", ".join(sorted(self._open)) or "nothing"
+            raise ValueError(f"{self._file}: it has no {key!r}, only {found}") from None
+        if not isinstance(array, self._h5py.Dataset) or array.dtype.kind not in "fiu":
+            raise ValueError(f"{self._file}: {key!r} is not an array of numbers")
+        try:
+            expect_expansion(array.nbytes, self._file.stat().st_size, repr(key))
+        except ValueError as error:
+            raise ValueError(f"{self._file}: {error}") from None
+        return array
+
+    def read(self, key: str, shape: tuple[int | None, ...]) -> Tensor:
+        """The array of this name, once its shape is known to be right; None is any size."""
+        array = self[key]
+        fits = len(array.shape) == len(shape) and all(
+            wanted in (None, got) for wanted, got in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join("n" if size is None else str(size) for size in shape)
+            raise ValueError(f"{self._file}: {key!r} must have shape ({wanted}), got {array.shape}")
+        try:
+            values = array[()]
+        except (OSError, RuntimeError) as error:
+            raise ValueError(f"{self._file}: {key!r} is damaged ({error})") from None
+        kind = torch.float32 if array.dtype.kind == "f" else torch.int64
+        return torch.from_numpy(values.astype("<f4" if kind == torch.float32 else "<i8"))
+
+
+def _read(file: Path, count_of_names: int) -> tuple[Tensor, Tensor | None, Tensor]:
+    with _Opened(file) as arrays:
+        points = arrays.read("data", (None, None, 3))
+        number, size, _ = points.shape
+        flat = len(arrays["label"].shape) == 1
+        labels = arrays.read("label", (number,) if flat else (number, 1)).reshape(-1)
+        normals = arrays.read("normal", (number, size, 3)) if "normal" in arrays else None
+    if number == 0 or size == 0:
+        raise ValueError(f"{file}: it holds no shapes")
+    for name, values, kind in (("data", points, True), ("label", labels, False)):
+        if values.is_floating_point() != kind:
+            raise ValueError(f"{file}: {name!r} must hold {'floats' if kind else 'whole numbers'}")
+    bad = ~points.isfinite().flatten(1).all(-1)
+    if bool(bad.any()):
+        raise ValueError(f"{file}: shape {int(bad.int().argmax())} has points that are not finite")
+    if int(labels.min()) < 0 or int(labels.max()) >= count_of_names:
+        raise ValueError(
+            f"{file}: its labels go from {int(labels.min())} to {int(labels.max())}, "
+            f"but shape_names.txt has {count_of_names} names"
+        )
+    return points, None if normals is None else _unit(normals.to(torch.float32)), labels
+
+
+def _unit(normals: Tensor) -> Tensor:
+    # Summed in this order in float32, which gives the published loaders' values to the last bit.
+    x, y, z = normals.unbind(-1)
+    length = (x * x + y * y + z * z).sqrt().unsqueeze(-1)
+    unit = normals / length
+    return unit.where((length > 0) & unit.isfinite().all(-1, keepdim=True), torch.zeros(()))

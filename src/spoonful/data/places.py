@@ -1,0 +1,42 @@
+"""Where datasets are kept on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLE = "SPOONFUL_DATA"
+
+
+def folders() -> list[Path]:
+    """Folders whose sub-folders are datasets: SPOONFUL_DATA where set, then ~/.cache/spoonful."""
+    named = os.environ.get(VARIABLE)
+    return [*([Path(named).expanduser()] if named else []), cache()]
+
+
+def cache() -> Path:
+    """Spoonful's own folder, `~/.cache/spoonful`; it may not exist yet."""
+    return Path.home() / ".cache" / "spoonful"
+
+
+def find(*names: str) -> Path | None:
+    """The first sub-folder with one of these names, or None.
+
+    >>> find("no-such-dataset") is None
+    True
+    """
+    for folder in folders():
+        for name in names:
+            if (folder / name).is_dir():
+                return folder / name
+    return None
+
+
+def existing(root: str | os.PathLike[str]) -> Path:
+    """`root` as a path, once it is known to be a folder."""
+    path = Path(root).expanduser()
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such folder")
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path}: not a folder")
+    return path

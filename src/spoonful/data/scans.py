@@ -1,0 +1,216 @@
+"""Pairs of scans with a known pose: made alike, whatever they come from.
+
+A pair is two clouds of the same number of points, each a voxel average of its scan, brought into
+the unit ball by one common scale, with the true pose in that frame and the overlap at that pose.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from spoonful.data.sampling import (
+    PairFrame,
+    VoxelAverage,
+    normalize_pair,
+    voxel_average,
+    voxel_average_to,
+)
+from spoonful.geometry import Pose
+
+# 3DMatch's fragments are compared at 25 mm; a point has a partner within one and a half voxels.
+VOXELS_OF_RADIUS = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class ScanPair:
+    """Two scans in the unit ball and the true pose between them.
+
+    Attributes:
+        name: where the pair comes from, "7-scenes-redkitchen/0-1".
+        pose: the true pose, source to target, in the unit ball's frame; rotation (3, 3).
+        overlap: the share of either scan that the other has too (see `overlap`), 0 to 1.
+        frame: the clouds, and the way back to the scans' own units: `frame.to_original(pose)`.
+        information: (6, 6) the pair's information matrix, where the dataset gives one.
+    """
+
+    name: str
+    pose: Pose
+    overlap: float
+    frame: PairFrame
+    information: Tensor | None = None
+
+    @property
+    def source(self) -> Tensor:
+        """(P, 3) float32, in the unit ball."""
+        return self.frame.source
+
+    @property
+    def target(self) -> Tensor:
+        """(P, 3) float32, in the unit ball."""
+        return self.frame.target
+
+    @property
+    def scale(self) -> float:
+        """How many of the scans' own units one unit here is."""
+        return float(self.frame.scale)
+
+
+class PairMaker:
+    """Makes pairs of scans that occur in several pairs, averaging each scan once.
+
+    Args:
+        read: gives the points of a scan, (N, 3), from its name.
+        points: how many each scan is averaged down to.
+        radius: within which a point has a partner; None is for scans of any size and density,
+            one and a half times the voxel that leaves `points` of the target.
+
+    >>> wall = torch.rand(3000, 3, generator=torch.Generator().manual_seed(0))
+    >>> scans = {"a": wall, "b": wall + torch.tensor([10.0, 0, 0])}
+    >>> moved = Pose(torch.eye(3), torch.tensor([10.0, 0, 0]))
+    >>> pair = PairMaker(scans.__getitem__, points=512).make("a", "b", moved, name="wall")
+    >>> pair.source.shape, pair.overlap
+    (torch.Size([512, 3]), 1.0)
+    >>> pair.frame.to_original(pair.pose).translation.round(decimals=3)
+    tensor([10.,  0.,  0.], dtype=torch.float64)
+    """
+
+    def __init__(
+        self, read: Callable[[str], Tensor], *, points: int = 1024, radius: float | None = None
+    ) -> None:
+        if radius is not None and not 0 < radius < torch.inf:
+            raise ValueError(f"radius must be positive and finite, got {radius}")
+        self._read = lru_cache(maxsize=64)(read)
+        self._small = lru_cache(maxsize=None)(self._averaged)
+        self._thin = lru_cache(maxsize=256)(self._thinned)
+        self._points = points
+        self._radius = radius
+
+    def make(
+        self, source: str, target: str, pose: Pose, *, name: str, information: Tensor | None = None
+    ) -> ScanPair:
+        """The pair of two scans, given by name, with the pose from the first to the second."""
+        pose = pose.to(torch.float64)
+        radius = self._radius or VOXELS_OF_RADIUS * self._small(target).size
+        share = overlap(self._thin(source, radius), self._thin(target, radius), pose, radius)
+        frame = normalize_pair(
+            self._small(source).points.to(torch.float32),
+            self._small(target).points.to(torch.float32),
+        )
+        return ScanPair(name, frame.from_original(pose), share, frame, information)
+
+    def _averaged(self, scan: str) -> VoxelAverage:
+        # Where no grid leaves just as many points, a subset is drawn: always the same.
+        return voxel_average_to(
+            self._read(scan), self._points, generator=torch.Generator().manual_seed(0)
+        )
+
+    def _thinned(self, scan: str, radius: float) -> Tensor:
+        return voxel_average(self._read(scan), radius / VOXELS_OF_RADIUS).points
+
+
+def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
+    """The overlap of two scans at a pose: the smaller of two shares.
+
+    The share of a scan is that of its points which, at the pose, have a point of the other scan
+    within `radius`. The smaller of the two is taken: a small scan that lies wholly within a
+    large one shares all of itself but little of the other. Scans are best averaged on a grid
+    first (`PairMaker` does, with voxels of two thirds of the radius), or dense places count more
+    than sparse ones.
+
+    Args:
+        source: (N, 3), in its own units.
+        target: (M, 3).
+        pose: from the source's frame to the target's.
+        radius: in these units; 3DMatch's is 0.0375 m.
+
+    >>> plane = torch.rand(4000, 3, generator=torch.Generator().manual_seed(0))
+    >>> plane = plane * torch.tensor([1.0, 1, 0])
+    >>> half = Pose(torch.eye(3), torch.tensor([0.5, 0, 0]))
+    >>> round(overlap(plane, plane, half, radius=0.03), 1)
+    0.5
+    """
+    moved, still = pose.to(torch.float64).apply(source.double()), target.double()
+    shares = [within(moved, still, radius), within(still, moved, radius)]
+    return min(float(share.double().mean()) for share in shares)
+
+
+def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
+    """Which of `query` have one of `points` within `radius`: (N,) bool.
+
+    Points are sorted into cells of the size of the radius, so that only the 27 cells around a
+    query are looked into: scans of 10,000 points take milliseconds.
+
+    Args:
+        query: (N, 3).
+        points: (M, 3).
+        radius: positive.
+
+    >>> line = torch.arange(4.0).unsqueeze(-1) * torch.tensor([1.0, 0, 0])
+    >>> within(line, line[:1], 1.5)
+    tensor([ True,  True, False, False])
+    """
+    origin = points.amin(0) - radius
+    cells = ((points - origin) / radius).floor().long()
+    sides = cells.amax(0) + 2
+    if float(sides.double().prod()) >= 2.0**62:
+        raise ValueError(f"radius must not be so much smaller than the scans, got {radius}")
+    order = _key(cells, sides).argsort()
+    points = points[order]
+    keys, counts = _key(cells, sides).unique(return_counts=True)
+    starts = counts.cumsum(0) - counts
+    own = ((query - origin) / radius).floor().long()
+    found = torch.zeros(len(query), dtype=torch.bool, device=query.device)
+    for step in itertools.product((0, -1, 1), repeat=3):
+        cell = own + torch.tensor(step, device=own.device)
+        # Only queries still without a partner, in cells that hold something.
+        left = (~found & ((cell >= 0) & (cell < sides)).all(-1)).nonzero().squeeze(-1)
+        key = _key(cell[left], sides)
+        slot = torch.searchsorted(keys, key).clamp(max=len(keys) - 1)
+        held = keys[slot] == key
+        left, slot = left[held], slot[held]
+        place = 0
+        while len(left):
+            near = (query[left] - points[starts[slot] + place]).square().sum(-1) <= radius * radius
+            found[left[near]] = True
+            place += 1
+            more = ~near & (place < counts[slot])
+            left, slot = left[more], slot[more]
+    return found
+
+
+def _key(cells: Tensor, sides: Tensor) -> Tensor:
+    return (cells[:, 0] * sides[1] + cells[:, 1]) * sides[2] + cells[:, 2]
+
+
+def rigid(matrix: Tensor) -> Pose:
+    """The pose of a (4, 4) matrix, once it is known to be a rigid motion.
+
+    >>> rigid(torch.eye(4)).translation
+    tensor([0., 0., 0.])
+    >>> rigid(torch.diag(torch.tensor([1.0, 1, -1, 1])))
+    Traceback (most recent call last):
+    ValueError: the pose mirrors: the determinant of its rotation is -1.000
+    """
+    if matrix.shape != (4, 4):
+        raise ValueError(f"the pose must be a 4x4 matrix, got {tuple(matrix.shape)}")
+    if not bool(matrix.isfinite().all()):
+        raise ValueError("the pose has numbers that are not finite")
+    bottom = matrix.new_tensor([0.0, 0.0, 0.0, 1.0])
+    if (matrix[3] - bottom).abs().max() > 1e-6:
+        raise ValueError(f"the last row of the pose must be 0 0 0 1, got {matrix[3].tolist()}")
+    rotation = matrix[:3, :3]
+    off = float((rotation @ rotation.mT - torch.eye(3, dtype=matrix.dtype)).abs().max())
+    if off > 1e-3:
+        raise ValueError(
+            f"the pose does not hold a rotation: R R^T is off the identity by {off:.3g}"
+        )
+    turn = float(torch.linalg.det(rotation))
+    if turn < 0:
+        raise ValueError(f"the pose mirrors: the determinant of its rotation is {turn:.3f}")
+    return Pose.from_matrix(matrix)

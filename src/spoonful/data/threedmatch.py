@@ -1,0 +1,186 @@
+"""3DMatch: fragments of indoor scenes and the poses between them.
+
+The published test set has, for each scene, fragments `cloud_bin_K.ply` and, beside them or in
+`SCENE-evaluation/`, two text files: `gt.log` with a head line `i j count` and the 4x4 matrix that
+maps fragment j into fragment i, and `gt.info` with a 6x6 information matrix under the same heads.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.data import places
+from spoonful.data.clouds import FORMATS, read_cloud
+from spoonful.data.scans import PairMaker, ScanPair, rigid
+
+__all__ = ["LogEntry", "MissingFragments", "ScanPair", "load_pairs", "read_log"]
+
+# Partners are sought within this many metres: one and a half of the usual 25 mm voxels.
+RADIUS = 0.0375
+
+
+class MissingFragments(UserWarning):
+    """A log names fragments that are not there; their pairs are left out."""
+
+
+class LogEntry(NamedTuple):
+    """One entry of a `gt.log` or `gt.info`.
+
+    Attributes:
+        target: the fragment i, whose frame the matrix maps to.
+        source: the fragment j.
+        matrix: (4, 4) or (6, 6), float64.
+        line: where in the file it begins, from 1.
+    """
+
+    target: int
+    source: int
+    matrix: Tensor
+    line: int
+
+
+def load_pairs(
+    root: str | os.PathLike[str] | None = None,
+    *,
+    min_overlap: float = 0.3,
+    points: int = 1024,
+    logs: str | os.PathLike[str] | None = None,
+    radius: float = RADIUS,
+) -> list[ScanPair]:
+    """The pairs of one scene or of all scenes in a folder, with the source mapped to the target.
+
+    Each fragment is averaged on the grid that leaves `points` points, and each pair is brought
+    into the unit ball by one scale. The overlap is computed from the whole fragments at the true
+    pose, not taken from a list: see `spoonful.data.scans.overlap`; both fragments are averaged
+    to 25 mm first, and a point has a partner within 37.5 mm.
+
+    Args:
+        root: a scene's folder, or a folder of scenes; None looks for `3dmatch` where datasets
+            are kept.
+        min_overlap: pairs that overlap by less are left out; the paper takes 0.3.
+        points: of each cloud.
+        logs: a folder with `SCENE/gt.log` files to use instead of the scenes' own (3DLoMatch).
+        radius: in metres, for the overlap.
+
+    Returns:
+        A list of `ScanPair`, in the order of the logs. Pairs whose fragments are not there are
+        left out, with one `MissingFragments` warning for each log.
+    """
+    if not 0 <= min_overlap <= 1:
+        raise ValueError(f"min_overlap must be between 0 and 1, got {min_overlap}")
+    folder = places.find("3dmatch", "3DMatch") if root is None else places.existing(root)
+    if folder is None:
+        raise FileNotFoundError(
+            "3dmatch was not found; give its folder, or put it under $SPOONFUL_DATA/3dmatch"
+        )
+    scenes = _scenes(folder, None if logs is None else places.existing(logs))
+    if not scenes:
+        raise FileNotFoundError(
+            f"{folder}: no scene here has a gt.log and cloud_bin_*.ply fragments"
+        )
+    pairs: list[ScanPair] = []
+    for scene, log in scenes:
+        pairs += _pairs_of(scene, log, points, radius, min_overlap)
+    return pairs
+
+
+def read_log(path: str | os.PathLike[str], size: int = 4) -> list[LogEntry]:
+    """Read the entries of a `gt.log` (`size` 4) or `gt.info` (`size` 6).
+
+    Raises:
+        ValueError: a line is not what it should be; the message names the file and the line.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text file") from None
+    filled = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
+    entries = []
+    for start in range(0, len(filled), size + 1):
+        number, head = filled[start]
+        rows = filled[start + 1 : start + 1 + size]
+        try:
+            if len(head) != 3:
+                raise ValueError(f"expected `i j count`, got {' '.join(head)[:60]!r}")
+            target, source, _ = (int(word) for word in head)
+            if len(rows) < size or any(len(row) != size for _, row in rows):
+                raise ValueError(f"expected {size} rows of {size} numbers after it")
+            matrix = torch.tensor(
+                [[float(word) for word in row] for _, row in rows], dtype=torch.float64
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+        entries.append(LogEntry(target, source, matrix, number))
+    return entries
+
+
+def _scenes(folder: Path, logs: Path | None) -> list[tuple[Path, Path]]:
+    """The scenes in a folder, each with its log."""
+    found = []
+    for scene in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
+        if logs is None:
+            places_of_log = [scene, scene.parent / f"{scene.name}-evaluation"]
+        else:
+            places_of_log = [logs / scene.name, logs / f"{scene.name}-evaluation"]
+            if scene == folder:
+                places_of_log.append(logs)
+        log = next(
+            (place / "gt.log" for place in places_of_log if (place / "gt.log").is_file()), None
+        )
+        if log is not None and any(scene.glob("cloud_bin_*")):
+            found.append((scene, log))
+    return found
+
+
+def _pairs_of(
+    scene: Path, log: Path, points: int, radius: float, min_overlap: float
+) -> list[ScanPair]:
+    entries = read_log(log)
+    info = log.with_name("gt.info")
+    information = (
+        {(entry.target, entry.source): entry.matrix for entry in read_log(info, 6)}
+        if info.is_file()
+        else {}
+    )
+    fragments = {
+        path.stem.removeprefix("cloud_bin_"): path
+        for path in sorted(scene.glob("cloud_bin_*"))
+        if path.suffix.lower() in FORMATS
+    }
+    maker = PairMaker(lambda name: read_cloud(fragments[name]).points, points=points, radius=radius)
+    pairs: list[ScanPair] = []
+    absent: set[int] = set()
+    left_out = 0
+    for entry in entries:
+        lacking = {k for k in (entry.target, entry.source) if str(k) not in fragments}
+        if lacking:
+            absent |= lacking
+            left_out += 1
+            continue
+        try:
+            pose = rigid(entry.matrix)
+        except ValueError as error:
+            raise ValueError(f"{log}, line {entry.line}: {error}") from None
+        pair = maker.make(
+            str(entry.source),
+            str(entry.target),
+            pose,
+            name=f"{scene.name}/{entry.target}-{entry.source}",
+            information=information.get((entry.target, entry.source)),
+        )
+        if pair.overlap >= min_overlap:
+            pairs.append(pair)
+    if left_out:
+        warnings.warn(
+            f"{log}: {left_out} of {len(entries)} pairs are left out, because "
+            f"{len(absent)} fragments are not there (cloud_bin_{min(absent)} the first)",
+            MissingFragments,
+            stacklevel=3,
+        )
+    return pairs
