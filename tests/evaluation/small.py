@@ -11,13 +11,13 @@ from spoonful.evaluation.result import Data, Result
 
 
 @cache
-def shapes(points: int = 1024, count: int = 8) -> Corpus:
+def shapes(points: int = 1024, count: int = 8, name: str = "toy/test") -> Corpus:
     """Random shapes, one of each of 4 categories in turn; made in no time."""
     generator = torch.Generator().manual_seed(5)
     clouds = torch.rand(count, points, 3, generator=generator) - 0.5
     normals = torch.nn.functional.normalize(clouds, dim=-1)
     labels = torch.arange(count) % 4
-    return Corpus("toy/test", clouds, normals, labels, ("anvil", "bell", "cup", "drum"))
+    return Corpus(name, clouds, normals, labels, ("anvil", "bell", "cup", "drum"))
 
 
 def result(error: torch.Tensor, name: str = "a", **changes: object) -> Result:

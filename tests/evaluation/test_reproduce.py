@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -60,7 +61,7 @@ def make(tmp_path):
     """`reproduce` on toy shapes, with a trainer that does not train."""
 
     def make(table, trainer, **options):
-        common = {"test": shapes(), "runs": tmp_path / "runs", "limit": 2}
+        common = {"test": shapes(name="synthetic/test"), "runs": tmp_path / "runs", "limit": 2}
         return reproduce(table, trainer=trainer, **{**common, **options})
 
     return make
@@ -146,6 +147,23 @@ def test_embedded_data_is_said_plainly(make):
     found = make("dcp-noise", FakeTrainer())
     assert "embedded synthetic shapes" in found.remarks[0]
     assert "not on ModelNet40" in found.remarks[0]
+
+
+def test_other_data_than_the_papers_is_said_and_its_own_is_not(make):
+    other = make("dcp-noise", FakeTrainer(), test=shapes(name="toys/test"))
+    assert "the paper's is on ModelNet40" in other.remarks[0]
+    same = make("dcp-noise", FakeTrainer(), test=shapes(name="modelnet40/test"))
+    assert not any("ModelNet40" in remark for remark in same.remarks)
+
+
+def test_scans_are_never_trained_and_tested_on_alike(make, tmp_path):
+    cloud = torch.rand(1024, 3)
+    pair = SimpleNamespace(source=cloud, target=cloud, pose=Pose.identity())
+    options = {"data": str(tmp_path), "test": [pair, pair]}
+    with pytest.raises(ValueError, match=r"which must not be the same: put \{split\} in data"):
+        make("3dmatch", FakeTrainer(), **options)
+    found = make("3dmatch", FakeTrainer(), **options, train=False)
+    assert found.rows[0].ours_from == "not trained yet"
 
 
 def test_baselines_come_in_as_soon_as_they_are_registered(make):

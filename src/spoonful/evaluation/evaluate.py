@@ -107,7 +107,7 @@ def evaluate(
         settings=method.settings,
         protocol=protocol.name,
         protocol_hash=protocol.hash,
-        data=Data(_name(data), fingerprint(data), len(items)),
+        data=Data(name_of(data), fingerprint(data), len(items)),
         index=errors.index,
         errors={name: errors.values(name) for name in errors.names},
         labels=labels,
@@ -196,7 +196,8 @@ def _gathered(value: Any) -> list[Any]:
     return values
 
 
-def _name(data: Corpus | Sequence[Any]) -> str:
+def name_of(data: Corpus | Sequence[Any]) -> str:
+    """What data is called beside results, as "synthetic/test"."""
     if isinstance(data, Corpus):
         return data.name
     return str(getattr(data, "name", "scans"))

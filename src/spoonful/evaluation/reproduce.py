@@ -15,7 +15,7 @@ from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import methods
 from spoonful.evaluation.bootstrap import Interval
-from spoonful.evaluation.evaluate import evaluate
+from spoonful.evaluation.evaluate import evaluate, name_of
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
@@ -172,6 +172,12 @@ def reproduce(
     if test is None:
         say(f"opening {name}")
         test = open_data(name, "test", protocol)
+    scans = not isinstance(test, Corpus)
+    if scans and train and "{split}" not in name:
+        raise ValueError(
+            f"table {paper.name} trains and tests on scans, which must not be the same: put "
+            "{split} in data, for train and test, or do not train"
+        )
     protocol.check(test)
     wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
     jobs = sum(count for row in wanted if row.recipe is not None)
@@ -179,7 +185,7 @@ def reproduce(
         protocol=protocol,
         test=test,
         fingerprint=fingerprint(test),
-        data=find_data(name),
+        data=find_data(name.replace("{split}", "train") if scans else name),
         runs=Path(runs),
         share=None if budget is None or not jobs else budget / jobs,
         layer=layer,
@@ -207,7 +213,7 @@ def reproduce(
             _cell(column, row, position, results) for position, column in enumerate(paper.columns)
         )
         made.append(ReproducedRow(row.label, cells, _ours_from(results) or reason, results))
-    remarks = _remarks(paper, name, budget, count, limit, layer, settings, made)
+    remarks = _remarks(paper, name_of(test), budget, count, limit, layer, settings, made)
     return Reproduction(paper, tuple(made), name, remarks)
 
 
@@ -344,12 +350,12 @@ def _remarks(
     remarks = []
     items = next((row.results[0].data.items for row in rows if row.results), None)
     size = "" if items is None else f", {items} test items"
-    if name == SYNTHETIC:
+    if name.startswith(SYNTHETIC):
         remarks.append(
             f"Ours is trained and tested on the embedded synthetic shapes{size}, not on "
             f"{paper.data}: compare rows with each other, not with the paper."
         )
-    elif Path(name).name.lower() != "modelnet40":
+    elif name.split("/")[0].lower() != paper.data.lower():
         remarks.append(
             f"Ours is trained and tested on {name}{size}; the paper's is on {paper.data}: compare "
             "rows with each other first."

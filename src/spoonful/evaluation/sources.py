@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from spoonful.data import places
+from spoonful.data import modelnet40, places
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.data.scans import ScanPair
@@ -40,9 +40,9 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
 
     Args:
         name: "synthetic" for the embedded corpus; a folder in the layout of ModelNet40's HDF5
-            files, or of 3DMatch's scenes; a file of tensors, "{split}" in its name standing for
-            the split; or the name of one in the folder that the environment variable
-            `SPOONFUL_DATA` names, or in `~/.cache/spoonful`.
+            files, or of 3DMatch's scenes; a file of tensors; or the name of one in the folder that
+            the environment variable `SPOONFUL_DATA` names, or in `~/.cache/spoonful`. "{split}"
+            in it stands for the split.
         split: "train" or "test".
         protocol: the card that items are made by, which says whether they are of shapes or of
             scans; None for shapes.
@@ -56,7 +56,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
         raise ValueError(
             f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"
         )
-    folder = find_data(name)
+    folder = find_data(name.replace("{split}", split))
     pairs = load_pairs(folder, min_overlap=protocol.min_overlap or 0.0, points=protocol.points)
     return Scans(f"{Path(folder).name}/{split}", pairs)
 
@@ -68,9 +68,11 @@ def find_data(name: str) -> str:
     path = Path(name).expanduser()
     if path.exists() or "{split}" in name:
         return str(path)
+    aliases = modelnet40.NAMES if name == "modelnet40" else ()
     for folder in places.folders():
-        if (folder / name).exists():
-            return str(folder / name)
+        for alias in (name, *aliases):
+            if (folder / alias).exists():
+                return str(folder / alias)
     looked = ", ".join(map(str, places.folders()))
     raise ValueError(
         f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "

@@ -83,10 +83,12 @@ def train_job(job: Job) -> Trained | None:
     if not finished.is_file():
         if not job.train:
             return None
+        scans = _training("build").protocol(config).sampling == "given"
+        shapes = None if scans else _corpus(config.data.corpus, config.data.per_category)
         training.train(
             config,
             out=job.folder,
-            corpus=_corpus(config.data.corpus, config.data.per_category),
+            corpus=shapes,
             seconds=None if job.budget is None else _PATIENCE * job.budget,
             quiet=True,
         )
