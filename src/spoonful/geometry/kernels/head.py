@@ -100,7 +100,7 @@ def _apply(
 ) -> Any:
     dtype = working_dtype(*present(source, target, weights))
     inputs = (
-        None if tensor is None else _dense(tensor.to(dtype))
+        None if tensor is None else _dense(tensor, dtype)
         for tensor in (source, target, weights, start)
     )
     return _PoseHead.apply(*inputs, None if mask is None else mask.contiguous(), plan)
@@ -164,7 +164,7 @@ class _PoseHead(Function):
             # The turns of a perturbed start are not ours to differentiate.
             if needed and not (tensor is start and ctx.plan.start != "given")
         }
-        g = [None if gradient is None else _dense(gradient) for gradient in gradients]
+        g = [None if gradient is None else _dense(gradient, source.dtype) for gradient in gradients]
         _call(
             "pose_head_backward",
             source.dtype,
@@ -237,6 +237,8 @@ def _by_torch(
     return tuple(result)
 
 
-def _dense(tensor: Tensor) -> Tensor:
+def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     """The tensor's numbers as C expects them: by rows, and with no sign left to apply."""
-    return tensor.contiguous().resolve_neg()
+    if tensor.dtype == dtype and tensor.is_contiguous() and not tensor.is_neg():
+        return tensor  # as the operations below would, but without asking them
+    return tensor.to(dtype).contiguous().resolve_neg()

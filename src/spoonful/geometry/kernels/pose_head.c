@@ -40,6 +40,7 @@
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 typedef REAL reals __attribute__((vector_size(sizeof(lanes)), may_alias));
 #define REALS (int)(sizeof(lanes) / sizeof(REAL))
+#define MAYBE(pointer, offset) ((pointer) ? (pointer) + (offset) : NULL)
 #define AT(array, i) (*(lanes *)&(array)[i])
 #define REALS_AT(array, i) (*(reals *)&(array)[i])
 
@@ -62,7 +63,7 @@ struct call {
     REAL *d_source, *d_target, *d_weights, *d_start;
 };
 
-/* What backward needs to know of a cloud. All double, so that Python can allocate it as a tensor. */
+/* What backward needs to know of a cloud; all double, so that Python can allocate a tensor. */
 struct state {
     double total, source_mean[3], target_mean[3];
     double spread_of[9]; /* S or G, by form */
@@ -72,7 +73,10 @@ struct state {
 
 /* ---- 3-vectors and 3x3 matrices, by rows -------------------------------------------------- */
 
-static inline REAL dot(const REAL *a, const REAL *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+static inline REAL dot(const REAL *a, const REAL *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 static inline void cross(const REAL *a, const REAL *b, REAL *c)
 {
@@ -422,8 +426,8 @@ static double total_of(lanes v)
     return sum;
 }
 
-static void load(struct block *b, const struct call *c, int64_t first, int n, const double *source_origin,
-                 const double *target_origin)
+static void load(struct block *b, const struct call *c, int64_t first, int n,
+                 const double *source_origin, const double *target_origin)
 {
     less(c->source + 3 * first, n, source_origin, b->s);
     less(c->target + 3 * first, n, target_origin, b->t);
@@ -471,7 +475,8 @@ static void sum_block(const struct call *c, int64_t first, int n, struct sums *o
         out->target_mean[k] = origin[3 + k] + mean[3 + k];
     }
     lanes X[6] = {{0}}, H[9] = {{0}};
-    double (*spread_of)[BLOCK] = c->target_form ? b.t : b.s, *middle = mean + (c->target_form ? 3 : 0);
+    double (*spread_of)[BLOCK] = c->target_form ? b.t : b.s;
+    const double *middle = c->target_form ? mean + 3 : mean;
     if (c->iterations)
         for (int i = 0; i < n; i += LANES) {
             lanes p[3], weighted;
@@ -517,6 +522,12 @@ static void merge(struct sums *sum, const struct sums *more, int target_form)
 
 static int64_t blocks_of(const struct call *c) { return (c->points + BLOCK - 1) / BLOCK; }
 
+/* Where a refined pose stands among all: a cloud's come iteration by iteration. */
+static int64_t pose_at(const struct call *c, int64_t cloud, int64_t iteration, int64_t start)
+{
+    return (cloud * c->iterations + iteration) * c->starts + start;
+}
+
 /* The paper's translation estimator, mean(target) - R mean(source). */
 static void best_translation(const struct state *state, const REAL *R, REAL *out)
 {
@@ -558,7 +569,7 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
             now = first;
         }
         for (int64_t i = 0; i < c->iterations; i++) {
-            int64_t at = (cloud * c->iterations + i) * c->starts + k;
+            int64_t at = pose_at(c, cloud, i, k);
             step(H, P, now, c->target_form, c->refined_rotation + 9 * at);
             now = c->refined_rotation + 9 * at;
             best_translation(state, now, c->refined_translation + 3 * at);
@@ -576,8 +587,8 @@ struct push {
 };
 
 /* The gradient at a rotation, its own and what comes through the translation; and at the means. */
-static void gather(const struct state *state, const REAL *R, const REAL *g_R, const REAL *g_t, REAL *G,
-                   REAL *at_s, REAL *at_t)
+static void gather(const struct state *state, const REAL *R, const REAL *g_R, const REAL *g_t,
+                   REAL *G, REAL *at_s, REAL *at_t)
 {
     for (int i = 0; i < 9; i++) G[i] = g_R ? g_R[i] : 0;
     if (!g_t) return;
@@ -593,67 +604,65 @@ static void gather(const struct state *state, const REAL *R, const REAL *g_R, co
 static void unfit(const struct call *c, int64_t cloud, struct push *push)
 {
     const struct state *state = c->state + cloud;
-    REAL X[9], H[9], P[9], G[9], d_H[9] = {0}, d_P[9] = {0}, at_R[9] = {0}, at_s[3] = {0}, at_t[3] = {0};
+    const REAL *R = MAYBE(c->rotation, 9 * cloud);
+    const int refined = c->iterations && (c->g_refined_rotation || c->g_refined_translation);
+    REAL X[9], H[9], P[9], G[9], first[9], moved[9];
+    REAL d_H[9] = {0}, d_P[9] = {0}, at_R[9] = {0}, at_s[3] = {0}, at_t[3] = {0};
     narrow(state->spread_of, X, 9);
     narrow(state->cross, H, 9);
     narrow(state->inverse, P, 9);
-    const REAL *R = c->rotation ? c->rotation + 9 * cloud : NULL;
     memset(push, 0, sizeof *push);
     push->sound = finite9(H) && state->total > 0;
     if (R && finite9(R))
-        gather(state, R, c->g_rotation ? c->g_rotation + 9 * cloud : NULL,
-               c->g_translation ? c->g_translation + 3 * cloud : NULL, at_R, at_s, at_t);
+        gather(state, R, MAYBE(c->g_rotation, 9 * cloud), MAYBE(c->g_translation, 3 * cloud), at_R,
+               at_s, at_t);
 
-    int refined = c->g_refined_rotation || c->g_refined_translation;
     for (int64_t k = 0; k < c->starts; k++) {
-        REAL *d_start = c->d_start ? c->d_start + 9 * (cloud * c->starts + k) : NULL, first[9], moved[9];
-        const REAL *start = R;
-        int sound = refined && c->iterations > 0;
-        if (c->start_kind == GIVEN || c->start_kind == PERTURBED) start = c->start + 9 * (cloud * c->starts + k);
+        const int64_t mine = 9 * (cloud * c->starts + k);
+        const REAL *start = c->start_kind == GIVEN ? c->start + mine : R;
         if (c->start_kind == PERTURBED) {
-            matmul(R, start, first);
+            matmul(R, c->start + mine, first);
             start = first;
         }
-        if (d_start) memset(d_start, 0, 9 * sizeof(REAL));
+        int sound = refined;
         for (int64_t i = 0; sound && i < c->iterations; i++)
-            sound = finite9(c->refined_rotation + 9 * ((cloud * c->iterations + i) * c->starts + k));
-        if (!sound) continue;
+            sound = finite9(c->refined_rotation + 9 * pose_at(c, cloud, i, k));
         REAL pull[3] = {0}, own[3];
-        for (int64_t i = c->iterations - 1; i >= 0; i--) {
-            int64_t at = (cloud * c->iterations + i) * c->starts + k;
+        for (int64_t i = c->iterations - 1; sound && i >= 0; i--) {
+            const int64_t at = pose_at(c, cloud, i, k);
             const REAL *next = c->refined_rotation + 9 * at;
             const REAL *now = i ? next - 9 * c->starts : start;
-            gather(state, next, c->g_refined_rotation ? c->g_refined_rotation + 9 * at : NULL,
-                   c->g_refined_translation ? c->g_refined_translation + 3 * at : NULL, G, at_s, at_t);
+            gather(state, next, MAYBE(c->g_refined_rotation, 9 * at),
+                   MAYBE(c->g_refined_translation, 3 * at), G, at_s, at_t);
             torque(next, G, own);
             for (int j = 0; j < 3; j++) pull[j] += own[j];
             unstep(H, P, now, next, c->target_form, pull, d_H, d_P);
         }
-        turned(start, pull, moved);
-        if (d_start)
-            for (int i = 0; i < 9; i++) d_start[i] = moved[i] / 2;
-        if (c->start_kind == KABSCH)
-            for (int i = 0; i < 9; i++) at_R[i] += moved[i] / 2;
+        if (sound) turned(start, pull, moved);
+        for (int i = 0; i < 9; i++) {
+            REAL at_start = sound ? moved[i] / 2 : 0;
+            if (c->d_start) c->d_start[mine + i] = at_start;
+            if (c->start_kind == KABSCH) at_R[i] += at_start;
+        }
     }
     if (!push->sound) return;
-    if (R && c->start_kind != GIVEN) {
-        turn(R, H, at_R, G);
-        for (int i = 0; i < 9; i++) d_H[i] += G[i];
+    if (R) {
+        turn(R, H, at_R, moved);
+        for (int i = 0; i < 9; i++) d_H[i] += moved[i];
     }
-    /* P = spread(X)^-1: the gradient at X is -spread(P d_P P), of which A is twice the symmetric part. */
-    REAL left[9], both[9], d_X[9];
-    memset(d_X, 0, sizeof d_X);
+    /* P = spread(X)^-1, so the gradient at X is -spread(P d_P P). */
+    REAL left[9], both[9], d_X[9] = {0};
     if (refined && finite9(P)) {
         matmul(P, d_P, left);
         matmul(left, P, both);
         spread(both, d_X);
+        for (int i = 0; i < 9; i++) push->present -= d_X[i] * X[i];
     }
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]);
             push->B[3 * i + j] = c->target_form ? d_H[3 * j + i] : d_H[3 * i + j];
             push->present += d_H[3 * i + j] * H[3 * i + j];
-            if (d_X[3 * i + j] != 0) push->present -= d_X[3 * i + j] * X[3 * i + j];
         }
         push->at_p[i] = c->target_form ? at_t[i] : at_s[i];
         push->at_o[i] = c->target_form ? at_s[i] : at_t[i];
@@ -671,14 +680,14 @@ static void interleave(REAL (*restrict from)[BLOCK], int n, REAL *restrict to)
     }
 }
 
-static void push_block(const struct call *c, int64_t cloud, int64_t first, int n, const struct push *push)
+static void push_block(const struct call *c, int64_t cloud, int64_t first, int n,
+                       const struct push *push)
 {
     struct {
         REAL w[BLOCK], s[3][BLOCK], t[3][BLOCK];
     } __attribute__((aligned(64))) x, d;
-    REAL *d_source = c->d_source ? c->d_source + 3 * first : NULL;
-    REAL *d_target = c->d_target ? c->d_target + 3 * first : NULL;
-    REAL *d_weights = c->d_weights ? c->d_weights + first : NULL;
+    REAL *d_source = MAYBE(c->d_source, 3 * first), *d_target = MAYBE(c->d_target, 3 * first);
+    REAL *d_weights = MAYBE(c->d_weights, first);
     if (!push->sound) {
         if (d_source) memset(d_source, 0, 3 * n * sizeof(REAL));
         if (d_target) memset(d_target, 0, 3 * n * sizeof(REAL));
@@ -746,8 +755,8 @@ static void *labour(void *argument)
     return NULL;
 }
 
-static void for_each(void (*task)(const struct work *, int64_t), const struct call *c, void *scratch,
-                     int64_t items)
+static void for_each(void (*task)(const struct work *, int64_t), const struct call *c,
+                     void *scratch, int64_t items)
 {
     struct work parts[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
