@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import torch
@@ -30,7 +31,10 @@ def start(folder: Path) -> int:
         try:
             train(CONFIG, corpus=blobs(), out=folder, quiet=True)
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     return child
 

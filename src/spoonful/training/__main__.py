@@ -67,11 +67,11 @@ def _run(options: argparse.Namespace) -> int:
     out = Path(options.out or Path("runs") / folder_name(configs[0]))
     result = train(configs[0], out=out, seconds=limit, quiet=options.quiet)
     state = "finished" if result.finished else "stopped"
-    error = result.best.get("rotation_degrees", float("nan"))
-    before = result.untrained.get("rotation_degrees", float("nan"))
+    untrained = f"{result.untrained['rotation_degrees']:.3f}°"
+    best = f"{result.best['rotation_degrees']:.3f}°" if result.best else "not measured yet"
     print(
         f"{state} at step {result.step} of {result.total} after {result.seconds:.0f} s; "
-        f"validation error {error:.3f}° (untrained {before:.3f}°); {out}"
+        f"validation error {best} (untrained {untrained}); {out}"
     )
     return 0
 

@@ -1,0 +1,62 @@
+"""The commands: `spoonful train`, `spoonful sweep`, and their twin without typer."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from spoonful.training import corpora
+from spoonful.training.__main__ import main
+from training.small import SMALL, blobs
+
+
+@pytest.fixture
+def flags(tmp_path) -> list[str]:
+    corpora.save(blobs(), tmp_path / "blobs.pt")
+    settings = [part for setting in SMALL for part in ("--set", setting)]
+    return [*settings, "--data", str(tmp_path / "blobs.pt"), "--quiet"]
+
+
+def test_a_run_stops_and_goes_on_from_the_command_line(tmp_path, flags, capsys):
+    command = ["quick", *flags, "--out", str(tmp_path / "run")]
+    assert main([*command, "--seconds", "0"]) == 0
+    assert "stopped at step 1 of 9" in capsys.readouterr().out
+    assert main(command) == 0
+    assert "finished at step 9 of 9" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["finished"]
+
+
+def test_mistakes_are_one_line(tmp_path, flags, capsys):
+    assert main(["quikc"]) == 2
+    assert capsys.readouterr().err.startswith("error: there is no preset 'quikc'; did you mean")
+    assert main(["quick", *flags, "--set", "optimizer.rate=1"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
+    typer = pytest.importorskip("typer")
+    from spoonful.cli.sweep import sweep
+    from spoonful.cli.train import train
+
+    app = typer.Typer()
+    app.command()(train)
+    app.command()(sweep)
+    folder = tmp_path / "run"
+    app(["train", "quick", *flags, "--out", str(folder)], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "finished; step 9 of 9" in out
+    assert "untrained" in out
+    assert (folder / "best.safetensors").is_file()
+    help_text = app(["sweep", "--help"], standalone_mode=False)
+    assert help_text is None or "refine.iterations" in capsys.readouterr().out
+
+
+def test_training_imports_nothing_but_torch():
+    unwanted = ["typer", "rich", "yaml", "tensorboard", "h5py", "safetensors", "ray"]
+    code = (
+        "import sys, torch; before = set(sys.modules); import spoonful.training.__main__; "
+        f"print([m for m in {unwanted} if m in sys.modules and m not in before])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
