@@ -20,7 +20,8 @@ LAYERS = [
     {"losses", "metrics", "view"},
     {"data"},
     {"models", "classical"},
-    {"training", "evaluation"},
+    {"training"},
+    {"evaluation"},
     {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

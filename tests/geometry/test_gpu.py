@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from geometry.zoo import zoo
 
+from geometry.zoo import zoo
 from spoonful import SpoonfulLayer, kabsch, moments, refine, stability
 
 pytestmark = [

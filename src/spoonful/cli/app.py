@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 import spoonful
-from spoonful.cli import bench, demo
+from spoonful.cli import bench, compare, data, demo, evaluate, reproduce, show, sweep, train
 
 app = typer.Typer(
     name="spoonful",
@@ -21,6 +21,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="demo")(demo.demo)
+app.add_typer(data.app, name="data")
+data.app.command(name="show")(show.show)
+app.command(name="train")(train.train)
+app.command(name="evaluate")(evaluate.evaluate_command)
+app.command(name="compare")(compare.compare_command)
+app.command(name="reproduce")(reproduce.reproduce_command)
+app.command(name="sweep")(sweep.sweep)
 app.command(name="bench", context_settings=bench.PASS_THROUGH)(bench.bench)
 
 
@@ -33,11 +40,17 @@ def root(
 
     [bold]Examples[/bold]
 
-      spoonful demo --out demo          register a built-in pair, write a picture and a page
+      spoonful demo --out demo               register a built-in pair, write a picture and a page
 
-      spoonful bench layer              time the pose layer against its rivals
+      spoonful data show rpm-crop --item 3   look at an item of a protocol
 
-      spoonful --debug COMMAND ...      a traceback instead of a one-line error
+      spoonful train quick                   train a small model on the built-in shapes
+
+      spoonful evaluate identity --protocol rpm-crop
+
+      spoonful reproduce rpm-crop --budget 10m
+
+      spoonful --debug COMMAND ...           a traceback instead of a one-line error
     """
     if version:
         typer.echo(f"spoonful {spoonful.__version__}")
