@@ -1,12 +1,7 @@
-"""The one door to `spoonful.training`: what it trained, as methods and as jobs of a table.
-
-It is opened only when a trained model is asked for, so results can be read and compared, and
-classical methods measured, without it.
-"""
+"""What `spoonful.training` trained, as methods and as jobs of a table."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +12,8 @@ from spoonful.data.corpus import Corpus
 from spoonful.evaluation.methods import Method, of_model
 from spoonful.evaluation.tables import Recipe
 from spoonful.models import RegistrationModel
+from spoonful.training import build, checkpoint, corpora, load_model, override, presets, train
+from spoonful.training.journal import Journal
 
 # A run may exceed its share of a budget by this factor; then it is stopped where it is.
 _PATIENCE = 1.5
@@ -65,7 +62,6 @@ def train_job(job: Job) -> Trained | None:
     With a budget, the run plans as many steps as fit, with the whole schedule of the learning rate
     in them. One that is still not done after half as long again is stopped, and taken as it is.
     """
-    training, presets = _training(), _training("presets")
     base = presets.get(job.recipe.preset)
     full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
     if job.recipe.iterations is not None:
@@ -76,16 +72,16 @@ def train_job(job: Job) -> Trained | None:
         full["data.protocol"] = job.recipe.protocol
     if job.budget is not None:
         full["budget.seconds"] = max(1.0, round(job.budget, 3))
-    config = training.override(base, [f"{name}={value}" for name, value in full.items()])
-    config = training.override(config, job.settings)
+    config = override(base, [f"{name}={value}" for name, value in full.items()])
+    config = override(config, job.settings)
 
-    finished = job.folder / _training("checkpoint").RESULT
+    finished = job.folder / checkpoint.RESULT
     if not finished.is_file():
         if not job.train:
             return None
-        scans = _training("build").protocol(config).sampling == "given"
+        scans = build.protocol(config).sampling == "given"
         shapes = None if scans else _corpus(config.data.corpus, config.data.per_category)
-        training.train(
+        train(
             config,
             out=job.folder,
             corpus=shapes,
@@ -93,12 +89,12 @@ def train_job(job: Job) -> Trained | None:
             quiet=True,
         )
     facts = {**_facts(job.folder), "of_epochs": base.budget.epochs}
-    return Trained(training.load_model(job.folder), facts)
+    return Trained(load_model(job.folder), facts)
 
 
 def open_trained(path: Path) -> Method:
     """The model of a training run's folder or checkpoint."""
-    model = _training().load_model(path)
+    model = load_model(path)
     facts = _facts(path)
     name = path.name if path.is_dir() else path.parent.name
     return of_model(name, model, seed=facts["config"]["seed"], training=facts)
@@ -106,25 +102,20 @@ def open_trained(path: Path) -> Method:
 
 def open_corpus(name: str, split: str) -> Corpus:
     """A corpus by the names that the training configuration takes."""
-    corpus: Corpus = _training("corpora").load(name, split)
+    corpus: Corpus = corpora.load(name, split)
     return corpus
-
-
-def _training(module: str = "") -> Any:
-    # By name: training and evaluation are neighbours, and neither is imported with the other.
-    return importlib.import_module(f"spoonful.training.{module}".rstrip("."))
 
 
 @lru_cache(maxsize=1)
 def _corpus(name: str, per_category: int | None) -> Corpus:
     """The training shapes; all runs of a table share them."""
-    corpus: Corpus = _training("corpora").load(name, "train", per_category=per_category)
+    corpus: Corpus = corpora.load(name, "train", per_category=per_category)
     return corpus
 
 
 def _facts(path: Path) -> dict[str, Any]:
     """How far a run is, and all its settings."""
-    found = _training("checkpoint").load(path)
+    found = checkpoint.load(path)
     facts: dict[str, Any] = {
         "steps": found.progress.step,
         "seconds": found.progress.seconds,
@@ -134,7 +125,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "config": found.config.as_dict(),
     }
     folder = path if path.is_dir() else path.parent
-    lines = _training("journal").Journal(folder).lines()
+    lines = Journal(folder).lines()
     steps = [line["step"] for line in lines if "step" in line]
     if len(steps) > 1:  # a first epoch that was followed by another was a whole one
         facts["epochs"] = found.progress.step / steps[0]
