@@ -16,7 +16,10 @@ gathering single numbers is several times faster than gathering rows of three.
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -148,17 +151,13 @@ class PairGenerator:
         if threads == 1 or len(tasks) == 1:
             yield from map(self._make, tasks)
             return
-        # Threads that each start threads for every operation would only be in each other's way.
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            waiting: deque[Future[Batch]] = deque()
-            for task in tasks:
-                waiting.append(pool.submit(self._make, task))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            # Theirs alone: other threads that are started later shall have what this one has.
-            torch.set_num_threads(threads)
-            while waiting:
+        waiting: deque[Future[Batch]] = deque()
+        for task in tasks:
+            waiting.append(_workers(threads).submit(self._make, task))
+            if len(waiting) > threads:
                 yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def _make(self, task: _Task) -> Batch:
         index, motion, pose, chance = task
@@ -420,6 +419,28 @@ def _cropped(clouds: _Clouds, keep: float, take: int | None, chance: _Chance) ->
     kept = height.topk(count, dim=1, sorted=False).indices
     order = chance.order(len(kept), count, count if take is None else take)
     return _Clouds.of(kept).gather(order)
+
+
+@functools.cache
+def _workers(count: int) -> ThreadPoolExecutor:
+    """Threads that make blocks, each by itself.
+
+    Were they to start threads of torch's for every operation, they would be in each other's way.
+    """
+    pool = ThreadPoolExecutor(
+        count, "spoonful-pairs", initializer=torch.set_num_threads, initargs=(1,)
+    )
+    all_there = threading.Barrier(count + 1)
+    for _ in range(count):
+        pool.submit(all_there.wait)
+    all_there.wait()
+    # A thread that is started later takes the number that was set last, in whatever thread.
+    torch.set_num_threads(torch.get_num_threads())
+    return pool
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 def _scan_planes(pairs: Sequence[ScanPair]) -> Tensor:
