@@ -282,7 +282,7 @@ def _matrix(values: Any) -> Tensor:
 
 def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with file.open(newline="", encoding="utf-8-sig") as stream:
-        reader = csv.DictReader(stream, restkey="", restval=None, strict=True)
+        reader = csv.DictReader(stream, strict=True)
         try:
             columns = reader.fieldnames or []
             if not {"source", "target"} <= set(columns):
@@ -291,6 +291,8 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             for row in reader:
                 where = f"line {reader.line_num}"
                 try:
+                    if None in row:
+                        raise ValueError("more fields than the head line names")
                     pose = [float(row[name]) for name in numbers]
                 except (TypeError, ValueError):
                     raise ValueError(f"{file}, {where}: the pose must be 16 numbers") from None

@@ -67,8 +67,9 @@ class PairMaker:
     Args:
         read: gives the points of a scan, (N, 3), from its name.
         points: how many each scan is averaged down to.
-        radius: within which a point has a partner; None is for scans of any size and density,
-            one and a half times the voxel that leaves `points` of the target.
+        radius: within which a point has a partner; None is for scans of any size and density:
+            half the voxel that leaves `points` of the target (for 3DMatch's fragments that is
+            about its radius), but not less than twice the distance between its points.
 
     >>> wall = torch.rand(3000, 3, generator=torch.Generator().manual_seed(0))
     >>> scans = {"a": wall, "b": wall + torch.tensor([10.0, 0, 0])}
@@ -88,6 +89,7 @@ class PairMaker:
         self._read = lru_cache(maxsize=64)(read)
         self._small = lru_cache(maxsize=None)(self._averaged)
         self._thin = lru_cache(maxsize=256)(self._thinned)
+        self._spacing = lru_cache(maxsize=None)(lambda scan: spacing(read(scan)))
         self._points = points
         self._radius = radius
 
@@ -96,7 +98,7 @@ class PairMaker:
     ) -> ScanPair:
         """The pair of two scans, given by name, with the pose from the first to the second."""
         pose = pose.to(torch.float64)
-        radius = self._radius or VOXELS_OF_RADIUS * self._small(target).size
+        radius = self._radius or max(0.5 * self._small(target).size, 2 * self._spacing(target))
         share = overlap(self._thin(source, radius), self._thin(target, radius), pose, radius)
         frame = normalize_pair(
             self._small(source).points.to(torch.float32),
@@ -140,6 +142,18 @@ def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
     return min(float(share.double().mean()) for share in shares)
 
 
+def spacing(points: Tensor) -> float:
+    """The usual distance between neighbouring points: the median, over a few hundred of them.
+
+    >>> spacing(torch.arange(100.0).unsqueeze(-1) * torch.tensor([2.0, 0, 0]))
+    2.0
+    """
+    some = points[:: max(1, len(points) // 256)].double()
+    distance = torch.cdist(some, points.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    apart = distance.masked_fill(distance == 0, torch.inf).amin(-1)
+    return float(apart[apart.isfinite()].median()) if bool(apart.isfinite().any()) else 0.0
+
+
 def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
     """Which of `query` have one of `points` within `radius`: (N,) bool.
 
@@ -156,15 +170,16 @@ def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
     tensor([ True,  True, False, False])
     """
     origin = points.amin(0) - radius
-    cells = ((points - origin) / radius).floor().long()
-    sides = cells.amax(0) + 2
-    if float(sides.double().prod()) >= 2.0**62:
+    sides = ((points.amax(0) - origin) / radius).floor() + 2
+    if not float(sides.double().prod()) < 2.0**62:
         raise ValueError(f"radius must not be so much smaller than the scans, got {radius}")
+    cells = ((points - origin) / radius).floor().long()
+    own = ((query - origin) / radius).floor().clamp(min=-2 * torch.ones_like(sides), max=sides + 1)
+    own, sides = own.long(), sides.long()
     order = _key(cells, sides).argsort()
     points = points[order]
     keys, counts = _key(cells, sides).unique(return_counts=True)
     starts = counts.cumsum(0) - counts
-    own = ((query - origin) / radius).floor().long()
     found = torch.zeros(len(query), dtype=torch.bool, device=query.device)
     for step in itertools.product((0, -1, 1), repeat=3):
         cell = own + torch.tensor(step, device=own.device)

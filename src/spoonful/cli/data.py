@@ -1,0 +1,114 @@
+"""`spoonful data`: which datasets there are, and how to get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from spoonful.data import catalog, places
+from spoonful.data.fetch import fetch as fetch_archive
+
+app = typer.Typer(
+    help="Datasets: which there are, how to get them, what is in them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@app.command(name="list")
+def list_datasets() -> None:
+    """List the datasets: where they are, or how to get them, how large, under which terms.
+
+    [bold]Examples[/bold]
+
+      spoonful data list
+
+      SPOONFUL_DATA=~/datasets spoonful data list
+    """
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("dataset", no_wrap=True)
+    table.add_column("where, or how to get it", overflow="fold")
+    for title in ("train", "test", "categories"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("licence", overflow="fold")
+    for found in catalog.survey():
+        here = found.place is not None or found.note == "built in"
+        note = found.problem or found.note
+        style = "red" if found.problem else None if here else "dim"
+        table.add_row(
+            found.name,
+            note,
+            *("" if n is None else str(n) for n in (found.train, found.test, found.categories)),
+            found.licence,
+            style=style,
+        )
+    console.print(table)
+    looked = ", ".join(str(folder) for folder in places.folders())
+    console.print(f"\nlooked in {looked}", style="dim", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="The dataset, as `spoonful data list` calls it.")],
+    url: Annotated[str | None, typer.Option(help="Another address of the same file.")] = None,
+    from_file: Annotated[
+        Path | None, typer.Option(help="The zip file, if you have it already.")
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option(help="Its checksum, if it is not the published file.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="The folder of datasets; $SPOONFUL_DATA or ~/.cache/spoonful."),
+    ] = None,
+) -> None:
+    """Download a dataset, check it and unpack it. A broken download goes on where it stopped.
+
+    [bold]Examples[/bold]
+
+      spoonful data fetch modelnet40
+
+      spoonful data fetch modelnet40 --from-file ~/Downloads/modelnet40_ply_hdf5_2048.zip
+
+      spoonful data fetch modelnet40 --url https://example.org/modelnet40_ply_hdf5_2048.zip
+    """
+    if url is not None and from_file is not None:
+        raise ValueError("give --url or --from-file, not both")
+    dataset = catalog.get(name)
+    if dataset.archive is None:
+        how = dataset.how or "it is built in"
+        raise ValueError(f"there is nothing to fetch for {name}: {how}")
+    console = Console(stderr=True)
+    target = places.folders()[0] if to is None else to.expanduser()
+    console.print(f"{name}: {dataset.licence}", highlight=False)
+    with Progress(
+        BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(), console=console
+    ) as bar:
+        task = bar.add_task(name, total=None, visible=False)
+        place = fetch_archive(
+            dataset.archive,
+            target,
+            url=url,
+            from_file=from_file,
+            sha256=sha256,
+            looks_right=dataset.is_here,
+            progress=lambda done, total: bar.update(
+                task, completed=done, total=total, visible=True
+            ),
+        )
+    typer.echo(place)
+
+
+# `spoonful data show` is spoonful.cli.show.show; the frame registers it here.

@@ -1,0 +1,59 @@
+"""Small datasets on disk, in the published layouts; and no dataset of this machine."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from datasets.files import write_h5
+from spoonful.data import synthetic
+from spoonful.data.clouds import Cloud, write_cloud
+from spoonful.geometry import Pose, rotation_from_vector
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory, monkeypatch):
+    """A home folder without a cache, and no folder of datasets."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.delenv("SPOONFUL_DATA", raising=False)
+    return home
+
+
+@pytest.fixture
+def hdf5_folder(tmp_path):
+    """Two training files, one for test, three categories."""
+    root = tmp_path / "little"
+    root.mkdir()
+    (root / "shape_names.txt").write_text("bowl\ncup\nvase\n")
+    write_h5(root / "ply_data_train1.h5", 5, first_label=1)
+    write_h5(root / "ply_data_train0.h5", 4)
+    write_h5(root / "ply_data_test0.h5", 3)
+    return root
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """Three overlapping scans of one shape, each in a frame of its own, and their log."""
+    root = tmp_path / "3dmatch" / "kitchen"
+    root.mkdir(parents=True)
+    points, _ = synthetic.cloud("house", 0, points=8000)
+    poses = []
+    for k, axis in enumerate(torch.eye(3)):
+        # Each scan lacks another end of the shape.
+        seen = points[points[:, k] > -0.2]
+        pose = Pose(rotation_from_vector(0.5 * (k + 1) * axis), torch.tensor([5.0 * k, 1, -2]))
+        write_cloud(root / f"cloud_bin_{k}.ply", Cloud(pose.apply(seen)))
+        poses.append(pose.to(torch.float64))
+    log, info = [], []
+    for i in range(3):
+        for j in range(i + 1, 4):
+            # Fragment 3 is not there.
+            matrix = poses[i].compose(poses[min(j, 2)].inverse()).matrix()
+            for text, rows in ((log, matrix), (info, torch.eye(6) * (i + j))):
+                text.append(f"{i}\t {j}\t 4")
+                text += ["\t".join(f"{value: .10e}" for value in row) for row in rows.tolist()]
+    (root / "gt.log").write_text("\n".join(log) + "\n")
+    (root / "gt.info").write_text("\n".join(info) + "\n")
+    return root
