@@ -28,6 +28,16 @@ def test_every_format_gives_the_same_shapes(tmp_path):
     assert torch.equal(corpora.load(str(tmp_path / "d.npy")).points, corpus.points)
 
 
+def test_compact_files_round_to_ten_thousandths(tmp_path):
+    corpus = blobs(3)
+    corpora.save(corpus, tmp_path / "a.pt", compact=True)
+    found = corpora.load(str(tmp_path / "a.pt"))
+    assert (found.points - corpus.points).abs().max() <= 0.51e-4
+    assert (found.normals - corpus.normals).abs().max() < 0.01
+    corpora.save(found, tmp_path / "b.pt", compact=True)
+    assert torch.equal(corpora.load(str(tmp_path / "b.pt")).points, found.points)
+
+
 def test_mistakes_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no corpus at"):
         corpora.load(str(tmp_path / "none.pt"))

@@ -64,6 +64,15 @@ def test_no_run_starts_after_the_time_limit(tmp_path, pretend):
     assert [outcome.state for outcome in outcomes] == ["waiting"] * 2
 
 
+@pytest.mark.slow
+def test_a_cluster_runs_the_same_jobs(tmp_path, pretend):
+    pytest.importorskip("ray")
+    todo = sweep.jobs([small()], seeds=range(3))
+    outcomes = sweep.sweep(todo, tmp_path, cluster=True, quiet=True)
+    assert [outcome.state for outcome in outcomes] == ["finished", "failed", "finished"]
+    assert outcomes[1].message == "error: no such luck"
+
+
 def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
     corpora.save(blobs(), tmp_path / "blobs.pt")
     config = small(f"data.corpus={tmp_path / 'blobs.pt'}", "budget.steps=4")

@@ -19,10 +19,10 @@ def lines(folder) -> list[dict]:
 
 
 def test_training_lowers_the_error():
-    config = small("budget.steps=120", "optimizer.lr=1e-2", "dcp.emb_dims=16", "dcp.ff_dims=16")
+    config = small("budget.steps=60", "optimizer.lr=2e-2", "dcp.emb_dims=16", "dcp.ff_dims=16")
     result = train(config, corpus=blobs(40), quiet=True)
     assert result.finished
-    assert result.best["rotation_degrees"] < 0.6 * result.untrained["rotation_degrees"]
+    assert result.best["rotation_degrees"] < 0.4 * result.untrained["rotation_degrees"]
 
 
 def test_a_run_is_a_function_of_its_seed(tmp_path):

@@ -16,6 +16,8 @@ from spoonful.data.protocols import Protocol
 from spoonful.extras import require
 from spoonful.training import tensorfile
 
+# Whole numbers in a file are coordinates in ten-thousandths.
+_TICKS = 10_000
 _KINDS = (".pt", ".pth", ".npz", ".npy", ".safetensors")
 
 
@@ -30,7 +32,8 @@ def load(
             "points" (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
             these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
             list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
-            "{split}" in a file's name stands for the split.
+            "{split}" in a file's name stands for the split. Points that are whole numbers are
+            ten-thousandths.
         split: "train" or "test".
         per_category: shapes of each category of the synthetic corpus.
         points: points of each of its shapes.
@@ -52,7 +55,8 @@ def load(
         )
     if not path.is_file():
         raise FileNotFoundError(f"there is no corpus at {path}")
-    return _corpus(f"{path.stem}/{split}", _contents(path), path)
+    name = f"{path.stem.removesuffix(f'-{split}')}/{split}"
+    return _corpus(name, _contents(path), path)
 
 
 def load_scans(name: str, protocol: Protocol) -> list[Any]:
@@ -71,22 +75,24 @@ def load_scans(name: str, protocol: Protocol) -> list[Any]:
     return pairs
 
 
-def save(corpus: Corpus, path: str | Path) -> None:
+def save(corpus: Corpus, path: str | Path, *, compact: bool = False) -> None:
     """Write a corpus to a file that `load` reads on a machine with nothing but torch.
 
     Args:
         corpus: the shapes.
         path: a .pt file.
+        compact: round coordinates to 1e-4 and normals to 1/127, for a file of three eighths the
+            size.
     """
     if Path(path).suffix not in (".pt", ".pth"):
         raise ValueError(f"path must end in .pt, got {str(path)!r}")
-    content = {
-        "points": corpus.points.cpu(),
-        "labels": corpus.labels.cpu(),
-        "categories": list(corpus.categories),
-    }
-    if corpus.normals is not None:
-        content["normals"] = corpus.normals.cpu()
+    points, normals = corpus.points.cpu(), corpus.normals
+    content: dict[str, Any] = {"labels": corpus.labels.cpu(), "categories": [*corpus.categories]}
+    if compact and points.abs().max() * _TICKS > torch.iinfo(torch.int16).max:
+        raise ValueError("compact is for shapes in the unit ball, got coordinates beyond 3.27")
+    content["points"] = (points * _TICKS).round().to(torch.int16) if compact else points
+    if normals is not None:
+        content["normals"] = (normals.cpu() * 127).round().to(torch.int8) if compact else normals
     torch.save(content, path)
 
 
@@ -133,4 +139,5 @@ def _corpus(name: str, content: dict[str, Any], path: Path) -> Corpus:
                 f"got {tuple(normals.shape)}"
             )
         normals = F.normalize(normals.float(), dim=-1)
-    return Corpus(name, points.float(), normals, labels, tuple(str(c) for c in categories))
+    points = points.float() if points.is_floating_point() else points.float() / _TICKS
+    return Corpus(name, points, normals, labels, tuple(str(c) for c in categories))
