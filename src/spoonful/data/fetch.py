@@ -21,6 +21,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -176,7 +177,7 @@ def download(
             _raise_if_final(url, error)
             failures = 0 if part.size() > best else failures + 1
             best = max(best, part.size())
-            if failures >= attempts:
+            if failures > attempts:
                 raise FetchError(
                     f"{url}: {_reason(error)}; {best} bytes have arrived and are kept: "
                     "run this again to go on from there"
@@ -213,7 +214,7 @@ def unzip(file: Path, to: Path) -> None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as packed, place.open("xb") as plain:
                     shutil.copyfileobj(packed, plain, _CHUNK)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise FetchError(f"{file}: not a whole zip file ({error})") from error
     except ValueError as error:
         raise FetchError(f"{file}: {error}") from error
@@ -293,7 +294,8 @@ def _receive(
             raise FetchError(f"{url}: it has {total} bytes, not the {size} that are published")
         limit = size or total or _MOST_BYTES
         with part.file.open("ab") as kept:
-            while chunk := answer.read(_CHUNK):
+            # `read1` gives what has come; `read` would lose it when the rest does not come.
+            while chunk := answer.read1(_CHUNK):
                 have += len(chunk)
                 if have > limit:
                     part.remove()
