@@ -1,12 +1,14 @@
 """The compiled pose head as one differentiable function of the points.
 
-Forward and backward are each one call into pose_head.c. Derivatives of derivatives, and gradients
-that are themselves batched or traced, are taken through torch's own operations instead.
+Forward and backward are each one call into pose_head.c, or one kernel of pose_head_triton.py on a
+GPU. Derivatives of derivatives, and gradients that are themselves batched or traced, are taken
+through torch's own operations instead.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -14,6 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.checks import working_dtype
+from spoonful.geometry.kernels import cuda
 from spoonful.geometry.kernels.build import library
 from spoonful.geometry.kernels.switch import disabled, plain, present, real_of
 from spoonful.geometry.pose import Pose
@@ -103,7 +106,10 @@ def _apply(
         None if tensor is None else _dense(tensor, dtype)
         for tensor in (source, target, weights, start)
     )
-    return _PoseHead.apply(*inputs, None if mask is None else mask.contiguous(), plan)
+    head: Callable[..., Any] = _PoseHead.apply
+    if torch.compiler.is_compiling():
+        head = cuda.traced
+    return head(*inputs, None if mask is None else mask.contiguous(), plan)
 
 
 class _PoseHead(Function):
@@ -194,6 +200,12 @@ def _call(
     size: tuple[int, int, int],
     **tensors: Tensor | None,
 ) -> None:
+    """Call C, or on a GPU queue the kernel of the same name."""
+    source = tensors["source"]
+    assert source is not None
+    if source.is_cuda:
+        cuda.launch(entry, plan, size, **tensors)
+        return
     clouds, points, starts = size
     call = _Call(
         clouds=clouds,
@@ -239,6 +251,8 @@ def _by_torch(
 
 def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
     """The tensor's numbers as C expects them: by rows, and with no sign left to apply."""
+    if torch.compiler.is_compiling():
+        return tensor.to(dtype).contiguous()
     if tensor.dtype == dtype and tensor.is_contiguous() and not tensor.is_neg():
         return tensor  # as the operations below would, but without asking them
     return tensor.to(dtype).contiguous().resolve_neg()

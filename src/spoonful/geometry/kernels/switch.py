@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from spoonful.geometry.checks import working_dtype
+from spoonful.geometry.kernels import cuda
 from spoonful.geometry.kernels.build import library
 
 _disabled = ContextVar("spoonful_kernels_disabled", default=False)
@@ -44,16 +45,38 @@ def usable(
     The first use compiles it. Only kinds of tensors are looked at: shapes and values are for the
     caller to check, with its own errors.
     """
-    # torch.compile looks no further than this line.
-    if torch.compiler.is_compiling() or not plain(source, target, weights, mask, rotation):
+    if torch.compiler.is_compiling():
+        # Triton's kernels are also operators, which can be traced; C's are not.
+        return (
+            not torch._C._are_functorch_transforms_active()
+            and all(
+                isinstance(tensor, Tensor) and tensor.is_cuda and tensor.device == source.device
+                for tensor in present(source, target, weights, mask, rotation)
+            )
+            and _ready(source.device)
+        )
+    if not plain(source, target, weights, mask, rotation) or _off():
         return False
-    if _disabled.get() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off":
-        return False
+    if source.is_cuda:
+        return cuda.available(source.device)
     return library(real_of(working_dtype(*present(source, target, weights)))) is not None
 
 
+def _ready(device: torch.device) -> bool:
+    """Whether kernels are wanted, and to be had, while torch.compile traces."""
+    return not _off() and cuda.available(device)
+
+
+# What torch.compiler.assume_constant_result does, less the seconds that its import of Dynamo takes.
+_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _off() -> bool:
+    return _disabled.get() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off"
+
+
 def plain(*tensors: Tensor | None) -> bool:
-    """Whether each of these is just numbers in the CPU's memory, and torch just computes with them.
+    """Whether each of these is just numbers in one memory, and torch just computes with them.
 
     Not while torch traces, and not within `torch.func` or forward-mode AD, where a tensor stands
     for more than the numbers it holds.
@@ -66,15 +89,14 @@ def plain(*tensors: Tensor | None) -> bool:
         or torch._C._is_tracing()
     ):
         return False
+    there = present(*tensors)
     return all(
-        tensor is None
-        or (
-            type(tensor) in (Tensor, nn.Parameter)
-            and tensor.device.type == "cpu"
-            and tensor.layout is torch.strided
-            and torch._C._has_storage(tensor)
-        )
-        for tensor in tensors
+        type(tensor) in (Tensor, nn.Parameter)
+        and tensor.device == there[0].device
+        and tensor.device.type in ("cpu", "cuda")
+        and tensor.layout is torch.strided
+        and torch._C._has_storage(tensor)
+        for tensor in there
     )
 
 

@@ -1,0 +1,290 @@
+"""The pose head on a GPU: whether Triton is to be had, and how its kernels are launched, at once or
+as operators that torch.compile can put into its graphs.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_STATE = 34  # numbers in a cloud's state, see pose_head_triton.py
+_WARP = 32
+_POINTS = 8  # that a thread holds at once: enough to keep the memory busy, few enough for registers
+_MOST_WARPS = 16  # for one cloud
+_ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for each other
+
+_log = logging.getLogger(__name__)
+
+
+@functools.cache
+def available(device: torch.device) -> bool:
+    """Whether Triton can run on this device. Looks once, by running a kernel that does nothing."""
+    try:
+        from spoonful.geometry.kernels import pose_head_triton
+
+        if torch.version.hip:
+            raise RuntimeError("the kernels have not been tried on AMD's devices")
+        with torch.cuda.device(device):
+            pose_head_triton.nothing[(1,)](torch.empty(1, device=device))
+    # Triton is missing, or has no C compiler or no support of this device: each its own exception.
+    except Exception as error:
+        _log.debug("no Triton kernels, using torch's own operations: %s", error)
+        return False
+    return True
+
+
+def launch(
+    entry: str, plan: tuple[int, str, str], size: tuple[int, int, int], **tensors: Tensor | None
+) -> None:
+    """Queue a kernel of pose_head_triton.py.
+
+    Args:
+        entry: "pose_head_forward" or "pose_head_backward".
+        plan: a `head.Plan`, or its items.
+        size: how many clouds, points a cloud, and starts a cloud.
+        tensors: the kernel's pointers by name, contiguous; those left out are None.
+    """
+    kernel, names = _kernel(entry)
+    iterations, form, start = plan
+    clouds, points, starts = size
+    warps = _warps(clouds, points)
+    block = _WARP * _POINTS * warps
+    # Backward, the blocks of a cloud are independent.
+    parts = 1
+    if entry == "pose_head_backward":
+        parts = max(1, min(-(-points // block), _ENOUGH_WARPS // (clouds * warps)))
+    with torch.cuda.device_of(tensors["source"]):
+        kernel[(clouds, parts)](
+            *(tensors.get(name) for name in names),
+            points,
+            starts,
+            iterations,
+            TARGET=form == "target",
+            START=start,
+            BLOCK=block,
+            num_warps=warps,
+        )
+
+
+@functools.cache
+def _kernel(entry: str) -> tuple[Any, tuple[str, ...]]:
+    """A kernel, and the names of its pointers in their order."""
+    from spoonful.geometry.kernels import pose_head_triton
+
+    kernel = getattr(pose_head_triton, entry)
+    return kernel, tuple(kernel.arg_names[: kernel.arg_names.index("points")])
+
+
+def _warps(clouds: int, points: int) -> int:
+    """Warps a cloud: as many as its points can use and the other clouds leave, a power of two."""
+    warps = 1
+    while (
+        warps < _MOST_WARPS
+        and warps * _WARP * _POINTS < points
+        and 2 * warps * clouds <= _ENOUGH_WARPS
+    ):
+        warps *= 2
+    return warps
+
+
+# ---- For torch.compile: the two kernels as operators ---------------------------------------------
+
+
+def traced(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    plan: tuple[int, str, str],
+) -> tuple[Tensor | None, ...]:
+    """The pose head as one node of a graph; arguments and results as those of `head._PoseHead`."""
+    *poses, _ = pose_head(source, target, weights, start, mask, *plan)
+    iterations, _, kind = plan
+    there = (kind != "given", kind != "given", iterations > 0, iterations > 0)
+    return tuple(pose if is_there else None for pose, is_there in zip(poses, there, strict=True))
+
+
+_POSES = ("rotation", "translation", "refined_rotation", "refined_translation")
+_INPUTS = ("source", "target", "weights", "start")
+
+# An operator returns tensors only: what there is not, or is not wanted, is an empty one.
+
+
+@torch.library.custom_op("spoonful::pose_head", mutates_args=())
+def pose_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    iterations: int,
+    form: str,
+    kind: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The poses of `layer.composite_head`, and the state that backward needs.
+
+    Args:
+        source: (..., N, 3), contiguous and in the working precision like the rest.
+        target: (..., N, 3).
+        weights: (..., N) or None.
+        start: (..., 3, 3) if the start is "given", (..., K, 3, 3) if "perturbed", or None.
+        mask: (..., N) or None.
+        iterations: how many refinements, I >= 0.
+        form: "source" or "target".
+        kind: "given", "kabsch", "detached" or "perturbed".
+
+    Returns:
+        Rotation (..., 3, 3), translation (..., 3), refined rotations (..., I * K, 3, 3) and
+        translations (..., I * K, 3), and the state.
+    """
+    poses = _poses_like(source, start, iterations, kind)
+    launch(
+        "pose_head_forward",
+        (iterations, form, kind),
+        _size(source, start, kind),
+        source=source,
+        target=target,
+        weights=weights,
+        mask=mask,
+        start=start,
+        state=poses[4],
+        **{name: x for name, x in zip(_POSES, poses, strict=False) if x.numel()},
+    )
+    return poses
+
+
+@torch.library.custom_op("spoonful::pose_head_backward", mutates_args=())
+def pose_head_backward(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    rotation: Tensor,
+    refined_rotation: Tensor,
+    state: Tensor,
+    gradients: list[Tensor | None],
+    wanted: list[bool],
+    iterations: int,
+    form: str,
+    kind: str,
+) -> list[Tensor]:
+    """Gradients at source, target, weights and start from those at the four tensors of poses."""
+    found = _gradients_like([source, target, weights, start], wanted)
+    kept = {"rotation": rotation, "refined_rotation": refined_rotation}
+    launch(
+        "pose_head_backward",
+        (iterations, form, kind),
+        _size(source, start, kind),
+        source=source,
+        target=target,
+        weights=weights,
+        mask=mask,
+        start=start,
+        state=state,
+        **{name: x for name, x in kept.items() if x.numel()},
+        **{
+            f"g_{name}": None if g is None else g.contiguous()
+            for name, g in zip(_POSES, gradients, strict=True)
+        },
+        **{f"d_{name}": x for name, x in zip(_INPUTS, found, strict=True) if x.numel()},
+    )
+    return found
+
+
+@pose_head.register_fake
+def _(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    iterations: int,
+    form: str,
+    kind: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    return _poses_like(source, start, iterations, kind)
+
+
+@pose_head_backward.register_fake
+def _(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    rotation: Tensor,
+    refined_rotation: Tensor,
+    state: Tensor,
+    gradients: list[Tensor | None],
+    wanted: list[bool],
+    iterations: int,
+    form: str,
+    kind: str,
+) -> list[Tensor]:
+    return _gradients_like([source, target, weights, start], wanted)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    *tensors, ctx.iterations, ctx.form, ctx.kind = inputs
+    rotation, _, refined_rotation, _, state = output
+    ctx.save_for_backward(*tensors, rotation, refined_rotation, state)
+    ctx.mark_non_differentiable(state)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    wanted = list(ctx.needs_input_grad[:4])
+    # The turns of a perturbed start are not ours to differentiate.
+    wanted[3] = wanted[3] and ctx.kind == "given"
+    found = pose_head_backward(
+        *ctx.saved_tensors,
+        list(gradients[:4]),
+        wanted,
+        ctx.iterations,
+        ctx.form,
+        ctx.kind,
+    )
+    results = [d if want else None for d, want in zip(found, wanted, strict=True)]
+    return *results, None, None, None, None
+
+
+pose_head.register_autograd(_backward, setup_context=_setup_context)
+
+
+def _size(source: Tensor, start: Tensor | None, kind: str) -> tuple[int, int, int]:
+    """How many clouds, points a cloud, and starts a cloud."""
+    points = source.shape[-2]
+    starts = start.shape[-3] if start is not None and kind == "perturbed" else 1
+    return source.numel() // (3 * points), points, starts
+
+
+def _poses_like(
+    source: Tensor, start: Tensor | None, iterations: int, kind: str
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    batch = source.shape[:-2]
+    clouds, _, starts = _size(source, start, kind)
+    none = (0,)
+    found = kind != "given"
+    poses = iterations * starts
+    return (
+        source.new_empty((*batch, 3, 3) if found else none),
+        source.new_empty((*batch, 3) if found else none),
+        source.new_empty((*batch, poses, 3, 3) if poses else none),
+        source.new_empty((*batch, poses, 3) if poses else none),
+        source.new_empty((clouds, _STATE), dtype=torch.float64),
+    )
+
+
+def _gradients_like(inputs: list[Tensor | None], wanted: list[bool]) -> list[Tensor]:
+    source = inputs[0]
+    assert source is not None
+    return [
+        torch.empty_like(x) if want and x is not None else source.new_empty(0)
+        for x, want in zip(inputs, wanted, strict=True)
+    ]

@@ -1,0 +1,794 @@
+"""The pose head on a GPU, in Triton: one kernel forward, one backward, a program for each cloud.
+
+The mathematics is that of moments.py, spread.py, kabsch.py and refine.py, in the same order and
+under the same names; those files explain it and remain the reference, and pose_head.c is the same
+for the CPU. Points are read once forward, and read and written once backward.
+
+Triton has no small arrays: a vector is a tuple of three numbers here, a matrix a tuple of three
+rows. Where a choice depends on numbers, both sides are computed and one is selected. Sums over a
+block of points are in the points' own precision, about the block's own mean; blocks are merged, and
+Horn's eigenproblem is solved, in float64. The rest of a cloud's work is in the points' precision,
+because its rounding is what the paper's layer amplifies.
+"""
+
+# mypy: ignore-errors
+# (Triton reads these functions, not Python: their arguments have no Python types.)
+
+import triton
+import triton.language as tl
+
+_STATE = tl.constexpr(34)  # numbers for each cloud: the total, two means, S or G, H and P
+_SWEEPS = tl.constexpr(12)  # at most; Jacobi needs 4 or 5
+_EPS32 = tl.constexpr(2.0**-23)
+_EPS64 = tl.constexpr(2.0**-52)
+
+
+# ---- Numbers, vectors and matrices ---------------------------------------------------------------
+
+
+@triton.jit
+def _divide(a, b):
+    # `/` in float32 is not rounded correctly on a GPU.
+    if b.dtype == tl.float32:
+        return tl.div_rn(a, b)
+    else:
+        return a / b
+
+
+@triton.jit
+def _root(a):
+    if a.dtype == tl.float32:
+        return tl.sqrt_rn(a)
+    else:
+        return tl.sqrt(a)
+
+
+@triton.jit
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@triton.jit
+def _cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@triton.jit
+def _add3(a, b):
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@triton.jit
+def _subtract3(a, b):
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@triton.jit
+def _scale3(a, factor):
+    return a[0] * factor, a[1] * factor, a[2] * factor
+
+
+@triton.jit
+def _divide3(a, divisor):
+    return _divide(a[0], divisor), _divide(a[1], divisor), _divide(a[2], divisor)
+
+
+@triton.jit
+def _where3(condition, a, b):
+    x = tl.where(condition, a[0], b[0])
+    y = tl.where(condition, a[1], b[1])
+    z = tl.where(condition, a[2], b[2])
+    return x, y, z
+
+
+@triton.jit
+def _to3(a, dtype: tl.constexpr):
+    return a[0].to(dtype), a[1].to(dtype), a[2].to(dtype)
+
+
+@triton.jit
+def _zero3(dtype: tl.constexpr):
+    zero = tl.full((), 0, dtype)
+    return zero, zero, zero
+
+
+@triton.jit
+def _load3(pointer):
+    return tl.load(pointer), tl.load(pointer + 1), tl.load(pointer + 2)
+
+
+@triton.jit
+def _store3(pointer, a):
+    tl.store(pointer, a[0])
+    tl.store(pointer + 1, a[1])
+    tl.store(pointer + 2, a[2])
+
+
+@triton.jit
+def _column(A, i: tl.constexpr):
+    return A[0][i], A[1][i], A[2][i]
+
+
+@triton.jit
+def _transpose(A):
+    return _column(A, 0), _column(A, 1), _column(A, 2)
+
+
+@triton.jit
+def _add9(A, B):
+    return _add3(A[0], B[0]), _add3(A[1], B[1]), _add3(A[2], B[2])
+
+
+@triton.jit
+def _subtract9(A, B):
+    return _subtract3(A[0], B[0]), _subtract3(A[1], B[1]), _subtract3(A[2], B[2])
+
+
+@triton.jit
+def _scale9(A, factor):
+    return _scale3(A[0], factor), _scale3(A[1], factor), _scale3(A[2], factor)
+
+
+@triton.jit
+def _divide9(A, divisor):
+    return _divide3(A[0], divisor), _divide3(A[1], divisor), _divide3(A[2], divisor)
+
+
+@triton.jit
+def _where9(condition, A, B):
+    x = _where3(condition, A[0], B[0])
+    y = _where3(condition, A[1], B[1])
+    z = _where3(condition, A[2], B[2])
+    return x, y, z
+
+
+@triton.jit
+def _to9(A, dtype: tl.constexpr):
+    return _to3(A[0], dtype), _to3(A[1], dtype), _to3(A[2], dtype)
+
+
+@triton.jit
+def _zero9(dtype: tl.constexpr):
+    return _zero3(dtype), _zero3(dtype), _zero3(dtype)
+
+
+@triton.jit
+def _load9(pointer):
+    return _load3(pointer), _load3(pointer + 3), _load3(pointer + 6)
+
+
+@triton.jit
+def _store9(pointer, A):
+    _store3(pointer, A[0])
+    _store3(pointer + 3, A[1])
+    _store3(pointer + 6, A[2])
+
+
+@triton.jit
+def _matvec(A, v):
+    return _dot(A[0], v), _dot(A[1], v), _dot(A[2], v)
+
+
+@triton.jit
+def _matmul(A, B):
+    columns = _transpose(B)
+    return _matvec(columns, A[0]), _matvec(columns, A[1]), _matvec(columns, A[2])
+
+
+@triton.jit
+def _outer(a, b):
+    return _scale3(b, a[0]), _scale3(b, a[1]), _scale3(b, a[2])
+
+
+@triton.jit
+def _inner(A, B):
+    return _dot(A[0], B[0]) + _dot(A[1], B[1]) + _dot(A[2], B[2])
+
+
+@triton.jit
+def _trace(A):
+    return A[0][0] + A[1][1] + A[2][2]
+
+
+@triton.jit
+def _plus_diagonal(A, d):
+    """`A + d I`."""
+    x, y, z = A
+    return (x[0] + d, x[1], x[2]), (y[0], y[1] + d, y[2]), (z[0], z[1], z[2] + d)
+
+
+@triton.jit
+def _plus_hat(A, v):
+    """`A + hat(v)`."""
+    x, y, z = A
+    first = (x[0], x[1] - v[2], x[2] + v[1])
+    second = (y[0] + v[2], y[1], y[2] - v[0])
+    third = (z[0] - v[1], z[1] + v[0], z[2])
+    return first, second, third
+
+
+@triton.jit
+def _vanishing(A):
+    """0, but NaN if anything in A is NaN or inf."""
+    x, y, z = _subtract9(A, A)
+    return (x[0] + x[1] + x[2]) + (y[0] + y[1] + y[2]) + (z[0] + z[1] + z[2])
+
+
+@triton.jit
+def _torque(R, A):
+    """`vee(R^T A)`."""
+    return _add3(_add3(_cross(A[0], R[0]), _cross(A[1], R[1])), _cross(A[2], R[2]))
+
+
+@triton.jit
+def _turned(R, v):
+    """`R hat(v)`."""
+    return _cross(R[0], v), _cross(R[1], v), _cross(R[2], v)
+
+
+# ---- spread.py -----------------------------------------------------------------------------------
+
+
+@triton.jit
+def _spread(X):
+    """`tr(X) I - X`."""
+    return _plus_diagonal(_scale9(X, -1.0), _trace(X))
+
+
+@triton.jit
+def _spread_inverse(moment, EPS: tl.constexpr):
+    size = _trace(moment)
+    size = tl.where(size == 0, 1.0, size)
+    X = _divide9(moment, size)
+    # X is symmetric: its rows are its columns.
+    adjugate = (_cross(X[1], X[2]), _cross(X[2], X[0]), _cross(X[0], X[1]))
+    numerator = _add9(X, adjugate)
+    denominator = _trace(adjugate) - _dot(X[0], adjugate[0])
+    minors = _trace(numerator)
+    M = _spread(X)
+    whole = _trace(M)
+    rank3 = _divide9(numerator, denominator)
+    null = _divide9(numerator, minors)
+    rank2 = _subtract9(_plus_diagonal(_scale9(null, -whole), whole), M)
+    rank2 = _divide9(rank2, minors)
+    rank1 = _divide9(M, whole * whole)
+    low = _where9(minors > 16 * EPS, rank2, rank1)
+    low = _where9(whole > 0, low, _scale9(M, 0.0))
+    inverse = _where9(denominator > minors * (16 * EPS), rank3, low)
+    return _divide9(inverse, size)  # by NaN, where the moment has NaN
+
+
+# ---- kabsch.py -----------------------------------------------------------------------------------
+
+
+@triton.jit
+def _turn_pair(c, s, p, q):
+    """Two columns of four, turned in their plane."""
+    left = (c * p[0] - s * q[0], c * p[1] - s * q[1], c * p[2] - s * q[2], c * p[3] - s * q[3])
+    right = (s * p[0] + c * q[0], s * p[1] + c * q[1], s * p[2] + c * q[2], s * p[3] + c * q[3])
+    return left, right
+
+
+@triton.jit
+def _annihilate(pp, qq, pq, kp, kq, lp, lq, vp, vq):
+    """Jacobi's rotation that makes entry pq of a symmetric 4x4 matrix zero.
+
+    k and l are the other two rows; vp and vq the columns of eigenvectors that turn along.
+    """
+    gap = (qq - pp) / 2
+    r = tl.sqrt(gap * gap + pq * pq)
+    # Far below rounding there is nothing to turn, and a square would underflow.
+    idle = tl.abs(pq) < 1e-20
+    t = tl.where(idle, 0.0, pq / tl.where(idle, 1.0, tl.where(gap >= 0, gap + r, gap - r)))
+    c = 1 / tl.sqrt(t * t + 1)
+    s = t * c
+    vp, vq = _turn_pair(c, s, vp, vq)
+    pp, qq = pp - t * pq, qq + t * pq
+    kp, kq = c * kp - s * kq, s * kp + c * kq
+    lp, lq = c * lp - s * lq, s * lp + c * lq
+    return pp, qq, pq * 0, kp, kq, lp, lq, vp, vq
+
+
+@triton.jit
+def _best_rotation(H, EPS: tl.constexpr):
+    """The rotation that maximises tr(R^T H): the top eigenvector of Horn's 4x4 matrix.
+
+    Where several are best they fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
+    the one that turns least. (pose_head.c has the argument.)
+    """
+    x, y, z = _to9(H, tl.float64)
+    size = tl.maximum(_largest(x), tl.maximum(_largest(y), _largest(z)))
+    size = tl.where(size == 0, 1.0, size)
+    x, y, z = _divide3(x, size), _divide3(y, size), _divide3(z, size)
+    a00, a11 = x[0] + y[1] + z[2], x[0] - y[1] - z[2]
+    a22, a33 = y[1] - x[0] - z[2], z[2] - x[0] - y[1]
+    a01, a02, a03 = z[1] - y[2], x[2] - z[0], y[0] - x[1]
+    a12, a13, a23 = x[1] + y[0], x[2] + z[0], y[2] + z[1]
+    one, nil = tl.full((), 1, tl.float64), tl.full((), 0, tl.float64)
+    v0, v1 = (one, nil, nil, nil), (nil, one, nil, nil)
+    v2, v3 = (nil, nil, one, nil), (nil, nil, nil, one)
+    sweep, off = 0, one
+    while (sweep < _SWEEPS) & (off > 1e-32):
+        # In an order in which every second rotation need not wait for the one before.
+        a00, a11, a01, a02, a12, a03, a13, v0, v1 = _annihilate(
+            a00, a11, a01, a02, a12, a03, a13, v0, v1
+        )
+        a22, a33, a23, a02, a03, a12, a13, v2, v3 = _annihilate(
+            a22, a33, a23, a02, a03, a12, a13, v2, v3
+        )
+        a00, a22, a02, a01, a12, a03, a23, v0, v2 = _annihilate(
+            a00, a22, a02, a01, a12, a03, a23, v0, v2
+        )
+        a11, a33, a13, a01, a03, a12, a23, v1, v3 = _annihilate(
+            a11, a33, a13, a01, a03, a12, a23, v1, v3
+        )
+        a00, a33, a03, a01, a13, a02, a23, v0, v3 = _annihilate(
+            a00, a33, a03, a01, a13, a02, a23, v0, v3
+        )
+        a11, a22, a12, a01, a02, a13, a23, v1, v2 = _annihilate(
+            a11, a22, a12, a01, a02, a13, a23, v1, v2
+        )
+        sweep += 1
+        off = a01 * a01 + a02 * a02 + a03 * a03 + a12 * a12 + a13 * a13 + a23 * a23
+    top = tl.maximum(tl.maximum(a00, a11), tl.maximum(a22, a33))
+    q = (nil, nil, nil, nil)
+    tie = top * (1 - 16 * EPS)
+    q = _plus_projection(q, v0, a00 >= tie)
+    q = _plus_projection(q, v1, a11 >= tie)
+    q = _plus_projection(q, v2, a22 >= tie)
+    q = _plus_projection(q, v3, a33 >= tie)
+    # Nothing of the identity in any of them: all are half turns, and any will do.
+    half = _dot(q, q) + q[3] * q[3] == 0
+    q = _where4(half & (a00 == top), v0, q)
+    q = _where4(half & (a11 == top), v1, q)
+    q = _where4(half & (a22 == top), v2, q)
+    q = _where4(half & (a33 == top), v3, q)
+    scale = 2 / (_dot(q, q) + q[3] * q[3])
+    qw, qx, qy, qz = q
+    u = (qx * scale, qy * scale, qz * scale)
+    first = (1 - u[1] * qy - u[2] * qz, u[0] * qy - u[2] * qw, u[0] * qz + u[1] * qw)
+    second = (u[0] * qy + u[2] * qw, 1 - u[0] * qx - u[2] * qz, u[1] * qz - u[0] * qw)
+    third = (u[0] * qz - u[1] * qw, u[1] * qz + u[0] * qw, 1 - u[0] * qx - u[1] * qy)
+    # The zero matrix has arrived at the identity by itself; NaN and inf must not.
+    sound = _vanishing(H) == 0
+    return _where9(sound, _to9((first, second, third), H[0][0].dtype), _scale9(H, float("nan")))
+
+
+@triton.jit
+def _largest(a):
+    return tl.maximum(tl.abs(a[0]), tl.maximum(tl.abs(a[1]), tl.abs(a[2])))
+
+
+@triton.jit
+def _plus_projection(q, v, chosen):
+    """q, plus what (1, 0, 0, 0) has along v, if v is chosen."""
+    along = tl.where(chosen, v[0], 0.0)
+    return q[0] + along * v[0], q[1] + along * v[1], q[2] + along * v[2], q[3] + along * v[3]
+
+
+@triton.jit
+def _where4(condition, a, b):
+    first = tl.where(condition, a[0], b[0])
+    second, third, fourth = _where3(condition, (a[1], a[2], a[3]), (b[1], b[2], b[3]))
+    return first, second, third, fourth
+
+
+@triton.jit
+def _turn(R, H, change, EPS: tl.constexpr):
+    """How the best rotation follows a change of H; also how its gradient goes back to H."""
+    K = _matmul(_transpose(R), H)
+    inverse = _spread_inverse(_scale9(_add9(K, _transpose(K)), 0.5), EPS)
+    return _turned(R, _matvec(inverse, _torque(R, change)))
+
+
+# ---- refine.py -----------------------------------------------------------------------------------
+
+
+@triton.jit
+def _gram_schmidt(A):
+    x = _column(A, 0)
+    x = _divide3(x, _root(_dot(x, x)))
+    z = _cross(x, _column(A, 1))
+    z = _divide3(z, _root(_dot(z, z)))
+    return _transpose((x, _cross(z, x), z))
+
+
+@triton.jit
+def _step(H, P, R, TARGET: tl.constexpr):
+    if TARGET:  # the clouds exchange their roles: R^T maps target to source
+        back = _transpose(R)
+        u = _matvec(P, _torque(back, _transpose(H)))
+        return _gram_schmidt(_transpose(_add9(back, _turned(back, u))))
+    else:
+        u = _matvec(P, _torque(R, H))
+        return _gram_schmidt(_add9(R, _turned(R, u)))
+
+
+@triton.jit
+def _assembler_derivative(u, Q):
+    q1, q2, q3 = _transpose(Q)
+    n1 = q1[0] + q1[1] * u[2] - q1[2] * u[1]
+    m = q1[1] - q1[0] * u[2] + q1[2] * u[0]
+    n2 = q2[1] - q2[0] * u[2] + q2[2] * u[0]
+    none = u[0] * 0
+    T2 = _divide3((none, q3[2], -q3[1]), n1)  # q3 x e1
+    T3 = _divide3((none, -q2[2], q2[1]), n1)  # e1 x q2
+    T1 = _divide3(_add3((q3[2], none, -q3[0]), _scale3(T2, m)), n2)  # e2 x q3 + m T2
+    return T1, T2, T3
+
+
+@triton.jit
+def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
+    """One link of the chain backwards: the pull at R from that at R', and what H and P receive."""
+    back = _transpose(R)
+    v = _torque(R, H)
+    resist = _spread(_matmul(back, H))
+    if TARGET:  # in the source's frame P turns with R
+        P = _matmul(_matmul(back, P), R)
+        u = _matvec(P, v)
+        follow = _plus_hat(_scale9(_matmul(P, _plus_hat(resist, v)), -1.0), u)
+    else:
+        u = _matvec(P, v)
+        follow = _scale9(_matmul(P, resist), -1.0)
+    Q = _matmul(back, after)
+    T = _assembler_derivative(u, Q)
+    at_u = _matvec(_transpose(T), pull)
+    d_H = _turned(R, _matvec(P, at_u))
+    # J^T pull = Q pull + follow^T T^T pull
+    pull = _add3(_matvec(Q, pull), _matvec(_transpose(follow), at_u))
+    if TARGET:
+        at_u, v = _matvec(R, at_u), _matvec(R, v)
+    return pull, d_H, _outer(at_u, v)
+
+
+# ---- moments.py: blocks of points, and blocks merged ---------------------------------------------
+
+
+@triton.jit
+def _keep(mask, first, index, points):
+    """Which of a block's points there are."""
+    kept = index < points
+    if mask is not None:
+        kept &= tl.load(mask + first + index, mask=kept, other=0) != 0
+    return kept
+
+
+@triton.jit
+def _weights(weights, first, index, kept, dtype: tl.constexpr):
+    if weights is None:
+        return kept.to(dtype)
+    else:
+        w = tl.load(weights + first + index, mask=kept, other=0)
+        # Nobody looked at the weights' signs: a negative one makes its cloud NaN.
+        return tl.where(w < 0, float("nan"), w)
+
+
+@triton.jit
+def _less(cloud, first, index, kept, origin):
+    """A block of points less an origin; 0 where there is no point, whatever is stored there."""
+    at = cloud + 3 * (first + index)
+    x = tl.load(at, mask=kept, other=0) - origin[0]
+    y = tl.load(at + 1, mask=kept, other=0) - origin[1]
+    z = tl.load(at + 2, mask=kept, other=0) - origin[2]
+    return tl.where(kept, x, 0.0), tl.where(kept, y, 0.0), tl.where(kept, z, 0.0)
+
+
+@triton.jit
+def _sum3(w, a):
+    """The sum over a block of w times each of a."""
+    return tl.sum(w * a[0], 0), tl.sum(w * a[1], 0), tl.sum(w * a[2], 0)
+
+
+@triton.jit
+def _own_moment(w, a):
+    xx, xy, xz = _sum3(w * a[0], a)
+    wy, wz = w * a[1], w * a[2]
+    yy, yz, zz = tl.sum(wy * a[1], 0), tl.sum(wy * a[2], 0), tl.sum(wz * a[2], 0)
+    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
+
+
+@triton.jit
+def _block_sums(
+    source, target, weights, mask, first, begin, points, SPREAD: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Total, means and moments (not divided by the total) of a block, in float64.
+
+    SPREAD: "source" or "target", whose own moment to compute, or "none".
+    """
+    dtype: tl.constexpr = source.dtype.element_ty
+    index = begin + tl.arange(0, BLOCK)
+    kept = _keep(mask, first, index, points)
+    # About a point of its own, so that coinciding points are exactly 0 apart.
+    own = begin
+    if mask is not None:
+        own = tl.minimum(tl.min(tl.where(kept, index, points), 0), points - 1)
+    near_s = _load3(source + 3 * (first + own))
+    near_t = _load3(target + 3 * (first + own))
+    w = _weights(weights, first, index, kept, dtype)
+    s = _less(source, first, index, kept, near_s)
+    t = _less(target, first, index, kept, near_t)
+    total = tl.sum(w, 0)
+    divisor = tl.where(total == 0, 1.0, total)
+    middle_s = _divide3(_sum3(w, s), divisor)
+    middle_t = _divide3(_sum3(w, t), divisor)
+    s, t = _subtract3(s, middle_s), _subtract3(t, middle_t)
+    if SPREAD == "source":
+        X = _own_moment(w, s)
+    elif SPREAD == "target":
+        X = _own_moment(w, t)
+    else:
+        X = _zero9(dtype)
+    wt = _scale3(t, w)
+    H = (_sum3(wt[0], s), _sum3(wt[1], s), _sum3(wt[2], s))
+    mean_s = _add3(_to3(near_s, tl.float64), _to3(middle_s, tl.float64))
+    mean_t = _add3(_to3(near_t, tl.float64), _to3(middle_t, tl.float64))
+    return total.to(tl.float64), mean_s, mean_t, _to9(X, tl.float64), _to9(H, tl.float64)
+
+
+@triton.jit
+def _merge(sums, more, TARGET: tl.constexpr):
+    """The sums of two sets of points together (Chan, Golub and LeVeque, 1979)."""
+    total, mean_s, mean_t, X, H = sums
+    extra, extra_s, extra_t, extra_X, extra_H = more
+    both = total + extra
+    share = extra / tl.where(both == 0, 1.0, both)
+    # A block without points has no mean.
+    absent = extra == 0
+    s = _where3(absent, _zero3(tl.float64), _subtract3(extra_s, mean_s))
+    t = _where3(absent, _zero3(tl.float64), _subtract3(extra_t, mean_t))
+    p = t if TARGET else s
+    factor = total * share
+    X = _add9(_add9(X, extra_X), _scale9(_outer(p, p), factor))
+    H = _add9(_add9(H, extra_H), _scale9(_outer(t, s), factor))
+    return both, _add3(mean_s, _scale3(s, share)), _add3(mean_t, _scale3(t, share)), X, H
+
+
+# ---- The kernels ---------------------------------------------------------------------------------
+
+# Compiled once for all sizes. (Knowing them to be multiples of 16, Triton would also read weights
+# in an order of their own, and then exchange them between threads.)
+_SIZES = ["points", "starts", "iterations"]
+
+
+@triton.jit
+def nothing(pointer):
+    """Show that kernels can be compiled and run."""
+    tl.store(pointer, 0.0)
+
+
+@triton.jit
+def _best_translation(R, source_mean, target_mean):
+    moved = _matvec(_to9(R, tl.float64), source_mean)
+    return _to3(_subtract3(target_mean, moved), R[0][0].dtype)
+
+
+@triton.jit
+def _start_rotation(start, at, R, START: tl.constexpr):
+    """Where a refinement starts: what is given, or Kabsch's rotation, perhaps turned."""
+    if START == "given":
+        return _load9(start + 9 * at)
+    elif START == "perturbed":
+        return _matmul(R, _load9(start + 9 * at))
+    else:
+        return R
+
+
+@triton.jit(do_not_specialize=_SIZES)
+def pose_head_forward(
+    source,  # (clouds, points, 3)
+    target,  # (clouds, points, 3)
+    weights,  # (clouds, points) or None
+    mask,  # (clouds, points) or None
+    start,  # (clouds, starts, 3, 3): rotations if START is "given", turns if "perturbed", or None
+    rotation,  # (clouds, 3, 3), None if START is "given"
+    translation,  # (clouds, 3), likewise
+    refined_rotation,  # (clouds, iterations, starts, 3, 3), None without iterations
+    refined_translation,  # (clouds, iterations, starts, 3), likewise
+    state,  # (clouds, 34), float64
+    points,
+    starts,
+    iterations,
+    TARGET: tl.constexpr,
+    START: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Fit one cloud."""
+    dtype: tl.constexpr = source.dtype.element_ty
+    EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
+    SPREAD: tl.constexpr = (
+        "none" if refined_rotation is None else ("target" if TARGET else "source")
+    )
+    cloud = tl.program_id(0).to(tl.int64)
+    first = cloud * points
+    nothing = _zero3(tl.float64)
+    sums = (nothing[0], nothing, nothing, _zero9(tl.float64), _zero9(tl.float64))
+    for begin in range(0, points, BLOCK):
+        more = _block_sums(source, target, weights, mask, first, begin, points, SPREAD, BLOCK)
+        sums = _merge(sums, more, TARGET)
+    total, source_mean, target_mean, X, H = sums
+    divisor = tl.where(total == 0, 1.0, total)
+    X, H = _to9(_divide9(X, divisor), dtype), _to9(_divide9(H, divisor), dtype)
+    note = state + cloud * _STATE
+    tl.store(note, total)
+    _store3(note + 1, source_mean)
+    _store3(note + 4, target_mean)
+    _store9(note + 16, _to9(H, tl.float64))
+    R = H
+    if START != "given":
+        R = _best_rotation(H, EPS)
+        _store9(rotation + 9 * cloud, R)
+        _store3(translation + 3 * cloud, _best_translation(R, source_mean, target_mean))
+    if refined_rotation is not None:
+        P = _spread_inverse(X, EPS)
+        _store9(note + 7, _to9(X, tl.float64))
+        _store9(note + 25, _to9(P, tl.float64))
+        for k in range(starts):
+            now = _start_rotation(start, cloud * starts + k, R, START)
+            for i in range(iterations):
+                now = _step(H, P, now, TARGET)
+                at = (cloud * iterations + i) * starts + k
+                _store9(refined_rotation + 9 * at, now)
+                offset = _best_translation(now, source_mean, target_mean)
+                _store3(refined_translation + 3 * at, offset)
+
+
+@triton.jit
+def _gather(R, source_mean, g_rotation, g_translation, at):
+    """The gradient at a rotation, its own and through the translation; and at the two means."""
+    dtype: tl.constexpr = R[0][0].dtype
+    G = _zero9(dtype)
+    at_s, at_t = _zero3(dtype), _zero3(dtype)
+    if g_rotation is not None:
+        G = _load9(g_rotation + 9 * at)
+    if g_translation is not None:
+        at_t = _load3(g_translation + 3 * at)
+        at_s = _scale3(_matvec(_transpose(R), at_t), -1.0)
+        G = _subtract9(G, _outer(at_t, source_mean))
+    return G, at_s, at_t
+
+
+@triton.jit(do_not_specialize=_SIZES)
+def pose_head_backward(
+    source,
+    target,
+    weights,
+    mask,
+    start,
+    rotation,
+    refined_rotation,
+    state,  # all as forward left them
+    g_rotation,  # gradients at forward's results, or None
+    g_translation,
+    g_refined_rotation,
+    g_refined_translation,
+    d_source,  # where gradients are wanted, or None
+    d_target,
+    d_weights,
+    d_start,
+    points,
+    starts,
+    iterations,
+    TARGET: tl.constexpr,
+    START: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """The gradients at one cloud, or at some of its blocks: program (c, j) of (clouds, J) has
+    blocks j, j + J, j + 2 J, ... The 3x3 work is small enough to be done by each of them.
+    """
+    dtype: tl.constexpr = source.dtype.element_ty
+    EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
+    cloud = tl.program_id(0).to(tl.int64)
+    note = state + cloud * _STATE
+    total = tl.load(note)
+    means = _load3(note + 1), _load3(note + 4)
+    source_mean, target_mean = _to3(means[0], dtype), _to3(means[1], dtype)
+    H = _to9(_load9(note + 16), dtype)
+    at_R, d_H, d_X = _zero9(dtype), _zero9(dtype), _zero9(dtype)
+    at_s, at_t = _zero3(dtype), _zero3(dtype)
+    present = at_s[0]
+    R = H
+    if START != "given":
+        R = _load9(rotation + 9 * cloud)
+        at_R, at_s, at_t = _gather(R, source_mean, g_rotation, g_translation, cloud)
+
+    if g_refined_rotation is not None or g_refined_translation is not None:
+        X = _to9(_load9(note + 7), dtype)
+        P = _to9(_load9(note + 25), dtype)
+        d_P = _zero9(dtype)
+        for k in range(starts):
+            first = _start_rotation(start, cloud * starts + k, R, START)
+            pull, k_H, k_P = _zero3(dtype), _zero9(dtype), _zero9(dtype)
+            k_s, k_t, zero = _zero3(dtype), _zero3(dtype), tl.full((), 0, dtype)
+            last = (cloud * iterations + iterations - 1) * starts + k
+            after = _load9(refined_rotation + 9 * last)
+            for back in range(iterations):
+                at = last - back * starts
+                # (Before the first iteration there is the start; what is read then is not used.)
+                before = _load9(refined_rotation + 9 * tl.maximum(at - starts, 0))
+                before = _where9(back == iterations - 1, first, before)
+                G, more_s, more_t = _gather(
+                    after, source_mean, g_refined_rotation, g_refined_translation, at
+                )
+                k_s, k_t = _add3(k_s, more_s), _add3(k_t, more_t)
+                pull = _add3(pull, _torque(after, G))
+                pull, more_H, more_P = _unstep(H, P, before, after, pull, TARGET)
+                k_H, k_P = _add9(k_H, more_H), _add9(k_P, more_P)
+                zero += _vanishing(after)
+                after = before
+            # A start whose refinement is NaN has no gradient.
+            fine = zero == 0
+            none = _zero3(dtype)
+            at_start = _scale9(_turned(first, _where3(fine, pull, none)), 0.5)
+            at_start = _where9(fine, at_start, _zero9(dtype))
+            d_H = _add9(d_H, _where9(fine, k_H, _zero9(dtype)))
+            d_P = _add9(d_P, _where9(fine, k_P, _zero9(dtype)))
+            at_s = _add3(at_s, _where3(fine, k_s, none))
+            at_t = _add3(at_t, _where3(fine, k_t, none))
+            if START == "kabsch":
+                at_R = _add9(at_R, at_start)
+            if d_start is not None:  # the same numbers from all programs of the cloud
+                _store9(d_start + 9 * (cloud * starts + k), at_start)
+        # P = spread(X)^-1, so the gradient at X is -spread(P d_P P).
+        d_X = _scale9(_spread(_matmul(_matmul(P, d_P), P)), -1.0)
+        fine = _vanishing(P) == 0
+        d_X = _where9(fine, d_X, _zero9(dtype))
+        present = tl.where(fine, _inner(d_X, X), 0.0)
+    if START != "given":
+        d_H = _add9(d_H, _turn(R, H, at_R, EPS))
+    present += _inner(d_H, H)
+
+    # With p the points of the cloud whose spread is in use and o the other's, less their means, the
+    # gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at o.
+    A = _add9(d_X, _transpose(d_X))
+    if TARGET:
+        B, at_p, at_o = _transpose(d_H), at_t, at_s
+    else:
+        B, at_p, at_o = d_H, at_s, at_t
+    B_t = _transpose(B)
+    share = _divide(tl.full((), 1, dtype), total.to(dtype))
+    # What rounding took from the means, so that clouds far away are centred exactly.
+    rest_s = _to3(_subtract3(means[0], _to3(source_mean, tl.float64)), dtype)
+    rest_t = _to3(_subtract3(means[1], _to3(target_mean, tl.float64)), dtype)
+    # A cloud that is empty or unsound has no points that count, and all their gradients are 0.
+    reach = tl.where((_vanishing(H) == 0) & (total > 0), points, 0)
+    begin = cloud * points
+    lanes = tl.arange(0, BLOCK)
+    if d_source is not None or d_target is not None or d_weights is not None:
+        for block in range(tl.program_id(1) * BLOCK, points, tl.num_programs(1) * BLOCK):
+            index = block + lanes
+            inside = index < points
+            kept = _keep(mask, begin, index, reach)
+            w = _weights(weights, begin, index, kept, dtype) * share
+            s = _subtract3(_less(source, begin, index, kept, source_mean), rest_s)
+            t = _subtract3(_less(target, begin, index, kept, target_mean), rest_t)
+            if TARGET:
+                p, o = t, s
+            else:
+                p, o = s, t
+            a = _matvec(A, p)
+            at_other = _add3(_matvec(B, p), at_o)
+            at_own = _add3(_add3(a, _matvec(B_t, o)), at_p)
+            # Selected, not multiplied, as an unsound cloud's numbers are NaN.
+            d_p = _where3(kept, _scale3(at_own, w), (0.0, 0.0, 0.0))
+            d_o = _where3(kept, _scale3(at_other, w), (0.0, 0.0, 0.0))
+            if TARGET:
+                d_s, d_t = d_o, d_p
+            else:
+                d_s, d_t = d_p, d_o
+            if d_source is not None:
+                _store_points(d_source, begin, index, inside, d_s)
+            if d_target is not None:
+                _store_points(d_target, begin, index, inside, d_t)
+            if d_weights is not None:
+                # More weight on a point pulls each moment from its present value to the point's.
+                own = _dot(p, _add3(_scale3(a, 0.5), at_p)) + _dot(o, at_other)
+                d_w = tl.where(kept, share * (own - present), 0.0)
+                tl.store(d_weights + begin + index, d_w, mask=inside)
+
+
+@triton.jit
+def _store_points(cloud, first, index, inside, a):
+    at = cloud + 3 * (first + index)
+    tl.store(at, a[0], mask=inside)
+    tl.store(at + 1, a[1], mask=inside)
+    tl.store(at + 2, a[2], mask=inside)

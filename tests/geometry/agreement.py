@@ -1,0 +1,60 @@
+"""How far a kernel's poses and gradients are from those of the composite, on any device."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import torch
+
+from spoonful import random_rotation
+from spoonful.geometry import kernels
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+
+
+def draw(dtype, batch=(2,), n=40, *, seed=0, device="cpu"):
+    """Matches that a rigid motion nearly explains, weights and a start."""
+    kind = {"generator": torch.Generator().manual_seed(seed), "dtype": dtype}
+    source = torch.randn(*batch, n, 3, **kind)
+    target = 0.9 * source.roll(1, -1) + 0.1 * torch.randn(*batch, n, 3, **kind) + 2
+    drawn = source, target, torch.rand(*batch, n, **kind), random_rotation(*batch, **kind)
+    return [x.to(device) for x in drawn]
+
+
+def poses_and_gradients(fit, leaves, *, composite):
+    """What `fit` returns, and the gradients of a random function of it."""
+    leaves = [x.detach().clone().requires_grad_() for x in leaves]
+    with kernels.disabled() if composite else nullcontext():
+        pose = fit(*leaves)
+        generator = torch.Generator().manual_seed(0)
+        loss = sum((x * torch.randn(x.shape, generator=generator).to(x)).sum() for x in pose)
+        gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
+    return [x.detach() for x in pose], gradients
+
+
+def disagreement(ours, theirs, reach):
+    """The largest relative error of rotation, translation and gradients (source, target, weights).
+
+    A translation is small beside the means it is the difference of, and the gradient at a weight
+    is small (0 at a perfect fit) beside the terms that it sums; `reach` is the size of the points.
+    """
+    (ours, gradients), (theirs, true_gradients) = ours, theirs
+    scales = [0.0, reach, 0.0, 0.0, float(true_gradients[1].abs().max()) * reach, 0.0]
+    found = []
+    for a, b, scale in zip(
+        [*ours, *gradients], [*theirs, *true_gradients], scales[: 2 + len(gradients)], strict=True
+    ):
+        if b is None:
+            assert a is None or not a.any()
+        else:
+            size = max(float(b.abs().max()), scale, 1e-300)
+            found.append(float((a.double() - b.double()).abs().max()) / size)
+    return max(found)
+
+
+def assert_agrees(fit, leaves, truth=None):
+    """The kernel gives what the composite gives, of these leaves or of truer ones."""
+    ours = poses_and_gradients(fit, leaves, composite=False)
+    theirs = poses_and_gradients(fit, leaves if truth is None else truth, composite=True)
+    reach = max(float(leaf.abs().max()) for leaf in leaves[:2])
+    assert disagreement(ours, theirs, reach) <= TOLERANCE[leaves[0].dtype]

@@ -1,0 +1,262 @@
+"""The Triton kernels on the CPU, in Triton's interpreter: the composite's numbers everywhere.
+
+Run by test_triton.py in a process of its own, since Triton decides to interpret when it is imported
+(TRITON_INTERPRET=1). Clouds are few and small: a cloud takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from triton.runtime.interpreter import InterpretedFunction
+
+from geometry.agreement import assert_agrees, draw, poses_and_gradients
+from geometry.zoo import zoo
+from spoonful import SpoonfulLayer, kabsch, random_rotation, refine
+from spoonful.geometry import kernels
+from spoonful.geometry.kernels import cuda, head, switch
+
+ZOO = zoo()
+FORMS = ["source", "target"]
+# Here several rotations are equally good, or noise decides.
+AMBIGUOUS = {"collinear reversed", "point reflected", "mirrored tie", "coincident source", "needle"}
+
+
+@pytest.fixture(autouse=True)
+def _cpu_tensors_to_triton(monkeypatch):
+    """Let the geometry send the CPU's tensors to the Triton kernels, and call them faster."""
+
+    def call(entry, dtype, plan, size, **tensors):
+        cuda.launch(entry, plan, size, **tensors)
+
+    monkeypatch.setattr(head, "_call", call)
+    monkeypatch.setattr(switch, "library", lambda real: True)
+    patching = InterpretedFunction.__call__
+
+    def quick(self, *args, **kwargs):
+        # The kernel has already prepared the language for all functions of its module.
+        if self.fn.__module__ == cuda._kernel("pose_head_forward")[0].fn.__module__:
+            return self.rewrite()(*args, **kwargs)
+        return patching(self, *args, **kwargs)
+
+    monkeypatch.setattr(InterpretedFunction, "__call__", quick)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 256 points, so that few points already need several."""
+    monkeypatch.setattr(cuda, "_MOST_WARPS", 1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("start", ["kabsch", "detached", "perturbed"])
+def test_the_layer_agrees_with_the_composite(form, start):
+    *leaves, _ = draw(torch.float64)
+    mask = torch.rand(2, 40) < 0.7
+    starts = 2 if start == "perturbed" else 1
+    layer = SpoonfulLayer(2, form, start, starts=starts)
+
+    def fit(s, t, w):
+        return layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses()
+
+    assert_agrees(fit, leaves)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_in_single_precision_too(form):
+    *leaves, _ = draw(torch.float32)
+    layer = SpoonfulLayer(5, form)
+    assert_agrees(lambda *x: layer(*x).poses(), leaves, [x.double() for x in leaves])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refine_agrees_from_any_start(form, weighted):
+    def fit(s, t, w, r):
+        return refine(s, t, r, weights=w if weighted else None, iterations=2, form=form)
+
+    assert_agrees(fit, draw(torch.float64, (1,)))
+
+
+@pytest.mark.parametrize(("batch", "n"), [((), 5), ((1, 2), 1), ((1,), 2)])
+def test_kabsch_agrees_for_any_batch_and_few_points(batch, n):
+    assert_agrees(kabsch, draw(torch.float64, batch, n)[:3])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_several_blocks_are_one_cloud(form, small_blocks):
+    source, target, weights, _ = draw(torch.float64, (2,), 600)
+    mask = torch.rand(2, 600) < 0.7
+    mask[0, :300] = False  # a whole block
+    weights[1, :300] = 0
+    layer = SpoonfulLayer(1, form)
+    assert_agrees(lambda s, t, w: layer(s, t, w, mask).poses(), [source, target, weights])
+
+
+@pytest.mark.parametrize("name", sorted(set(ZOO) - AMBIGUOUS))
+def test_degenerate_clouds_agree_in_single_precision_with_the_composite_in_double(name):
+    # In the form that suits each: of two points that coincide, the spread is that of the others.
+    single = [x.float() for x in ZOO[name]]
+    layer = SpoonfulLayer(1)
+    assert_agrees(lambda *x: layer(*x).poses(), single, [x.double() for x in single])
+
+
+@pytest.mark.parametrize("name", sorted(AMBIGUOUS))
+def test_ambiguous_clouds_get_one_of_the_best_rotations_and_a_finite_gradient(name):
+    single = [x.float() for x in ZOO[name]]
+    (R, t), gradients = poses_and_gradients(kabsch, single, composite=False)
+    (best, _), _ = poses_and_gradients(kabsch, [x.double() for x in single], composite=True)
+    assert (R.mT @ R - torch.eye(3)).abs().max() < 1e-6
+    assert torch.linalg.det(R) > 0
+    assert t.isfinite().all()
+    assert all(gradient.isfinite().all() for gradient in gradients)
+    s, t = (x.double() - x.double().mean(0) for x in single)
+    cross = t.mT @ s
+    gain, most = (R.double() * cross).sum(), (best * cross).sum()
+    assert gain >= most - 1e-6 * cross.norm()
+
+
+def test_coinciding_points_are_not_turned():
+    source, target = (x.float() for x in ZOO["coincident source"])
+    assert torch.equal(kabsch(source, target).rotation, torch.eye(3))
+
+
+def test_a_spoilt_cloud_is_nan_and_an_empty_one_the_identity_and_no_other_is_disturbed():
+    source, target, weights, _ = draw(torch.float32, (5,))
+    alone = SpoonfulLayer(1)(source[4], target[4], weights[4]).poses()
+    mask = torch.ones(5, 40, dtype=torch.bool)
+    mask[0] = False  # no points, and what is stored there counts for nothing
+    source[0] = torch.nan
+    weights[1] = 0
+    target[2, 7] = torch.inf
+    weights[3, 5] = -1
+    leaves = [x.requires_grad_() for x in (source, target, weights)]
+    plan = head.Plan(1, "source", "kabsch")
+    # (The layer itself refuses a negative weight where it can see it: on the CPU.)
+    poses = kernels.layer_poses(*leaves, mask, None, plan)
+    for rotation, translation in ((x.flatten(1, -3) if x.ndim > 3 else x, y) for x, y in poses):
+        flat = rotation.reshape(5, 3, 3), translation.reshape(5, 3)
+        for cloud in (0, 1):
+            assert torch.equal(flat[0][cloud], torch.eye(3))
+            assert not flat[1][cloud].any()
+        for cloud in (2, 3):
+            assert flat[0][cloud].isnan().all()
+            assert flat[1][cloud].isnan().any()
+    assert torch.equal(poses[0].rotation[4], alone.rotation[0])
+    assert torch.equal(poses[1].rotation[4], alone.rotation[1:])
+    sum(x.sum() for pose in poses for x in pose).backward()
+    for leaf in leaves:
+        assert leaf.grad.isfinite().all()
+        assert not leaf.grad[:4].any()
+        assert leaf.grad[4].any()
+
+
+def test_masked_points_may_hold_anything():
+    source, target, weights, _ = draw(torch.float64, (1,))
+    mask = torch.rand(1, 40) < 0.5
+    layer = SpoonfulLayer(1)
+
+    def fit(*leaves):
+        return layer(*leaves, mask).poses()
+
+    clean = poses_and_gradients(fit, [source, target, weights], composite=False)
+    source[~mask], weights[~mask] = torch.nan, torch.inf
+    dirty = poses_and_gradients(fit, [source, target, weights], composite=False)
+    for a, b in zip([*clean[0], *clean[1]], [*dirty[0], *dirty[1]], strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("which", ["pose", "refined"])
+@pytest.mark.parametrize("used", ["rotation", "translation"])
+def test_a_loss_on_part_of_the_output_agrees(which, used):
+    layer = SpoonfulLayer(1)
+
+    def fit(*leaves):
+        return [getattr(getattr(layer(*leaves), which), used)]
+
+    *leaves, _ = draw(torch.float64, (1,))
+    ours, theirs = (poses_and_gradients(fit, leaves, composite=off) for off in (False, True))
+    for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_that_nobody_wants_are_not_computed():
+    source, target, weights, _ = draw(torch.float32, (1,))
+    target.requires_grad_()
+    kabsch(source, target, weights).rotation.cumsum(-1).sum().backward()
+    expected = target.grad.clone()
+    target.grad = None
+    source.requires_grad_()
+    kabsch(source, target, weights).rotation.cumsum(-1).sum().backward()
+    assert torch.equal(target.grad, expected)
+    assert weights.grad is None
+
+
+def test_rotations_of_hard_matrices_are_right_to_the_last_digit():
+    kind = {"generator": torch.Generator().manual_seed(0), "dtype": torch.float64}
+
+    def with_singular_values(*values):
+        U, V = random_rotation(2, **kind), random_rotation(2, **kind)
+        return U * torch.tensor(values, dtype=torch.float64) @ V.mT
+
+    H = torch.cat(
+        [
+            with_singular_values(1, 0.6, 0),
+            with_singular_values(1, 1e-2, 1e-4),
+            with_singular_values(2, 2, 2),
+            with_singular_values(3, 1, 1),
+            with_singular_values(1, 0.5, -0.499),
+            with_singular_values(1e18, 1e17, 1e16),
+            with_singular_values(1e-18, 1e-18, 1e-19),
+        ]
+    )
+    # Points whose cross moment is a quarter of the matrix.
+    axes, none = torch.eye(3, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.float64)
+    source = torch.cat([axes, -axes, none]).expand(len(H), 8, 3)
+    target = torch.cat([H.mT, -H.mT, none.expand(len(H), 2, 3)], dim=-2)
+    R = kabsch(source, target).rotation
+    assert (R.mT @ R - axes).abs().max() <= 4e-15
+    # At the best rotation R^T H is symmetric.
+    K = R.mT @ H
+    assert ((K - K.mT).abs().amax((-1, -2)) / H.abs().amax((-1, -2))).max() <= 4e-15
+
+
+@pytest.mark.parametrize("start", ["given", "perturbed"])
+def test_the_operator_is_what_torch_wants_of_an_operator(start):
+    source, target, weights, rotation = draw(torch.float64, (1,), 4)
+    leaves = [x.requires_grad_() for x in (source, target, weights)]
+    if start == "perturbed":
+        rotation = rotation.unsqueeze(-3)
+    else:
+        rotation.requires_grad_()
+    mask = torch.tensor([[True, True, False, True]])
+    torch.library.opcheck(
+        torch.ops.spoonful.pose_head.default, (*leaves, rotation, mask, 1, "target", start)
+    )
+
+
+@pytest.mark.parametrize("start", ["kabsch", "given"])
+def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
+    monkeypatch.setattr(kernels, "usable", lambda *tensors: True)
+    nodes = []
+
+    def forward(graph, inputs):
+        nodes.extend(str(node.target) for node in graph.graph.nodes)
+        return graph
+
+    backend = torch._dynamo.backends.common.aot_autograd(fw_compiler=forward, bw_compiler=forward)
+    layer = SpoonfulLayer(1)
+
+    def fit(s, t, w, r):
+        if start == "given":
+            return refine(s, t, r, weights=w, iterations=1, check=False)
+        return layer(s, t, w).poses()
+
+    leaves = draw(torch.float64, (1,), 6)
+    compiled = torch.compile(fit, fullgraph=True, backend=backend)
+    ours = poses_and_gradients(compiled, leaves, composite=False)
+    theirs = poses_and_gradients(fit, leaves, composite=False)
+    assert nodes.count("spoonful.pose_head.default") == 1
+    assert nodes.count("spoonful.pose_head_backward.default") == 1
+    for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        torch.testing.assert_close(a, b)
