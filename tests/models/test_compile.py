@@ -5,15 +5,22 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models.helpers import make_batch, small_dcp, small_rpmnet, with_layer
+from models.helpers import make_batch, small_dcp, small_rpmnet
+from spoonful.geometry import SpoonfulLayer
 from spoonful.models import Inference
+
+# Tracing takes time for every operation: as few as show everything there is.
+SHORT = {
+    small_dcp: {},
+    small_rpmnet: {"train_iterations": 1, "test_iterations": 2, "sinkhorn_iterations": 1},
+}
 
 
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
     # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
     torch.compiler.reset()
-    model = with_layer(build, **({"train_iterations": 1} if build is small_rpmnet else {})).train()
+    model = build(refine=SpoonfulLayer(iterations=1), **SHORT[build]).train()
     batch = make_batch(2, 24, 24)
 
     def loss(batch):
@@ -36,10 +43,9 @@ def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
             )
 
 
-@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
-def test_compiled_parts_keep_values_and_names(build):
+def test_compiled_parts_keep_values_and_names():
     torch.compiler.reset()
-    model = build().eval()
+    model = small_dcp().eval()
     batch = make_batch(2, 24, 24)
     with torch.no_grad():
         expected = model(batch).pose
@@ -51,8 +57,7 @@ def test_compiled_parts_keep_values_and_names(build):
 
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_inference_exports_and_runs_from_the_exported_program(build, tmp_path):
-    options = {"test_iterations": 2} if build is small_rpmnet else {}
-    model = build(**options).eval()
+    model = build(**SHORT[build]).eval()
     batch = make_batch(1, 24, 20)
     inputs = [batch.source, batch.target]
     if model.needs_normals:

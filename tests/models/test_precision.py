@@ -35,7 +35,7 @@ def test_autocast_trains_with_poses_in_float32(name):
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # processors without bfloat16
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_autocast_changes_poses_and_gradients_little(build):
-    batch = make_batch(2, 24, 24)
+    batch = make_batch(2, 20, 20)
     model = build().eval()
     exact, exact_gradients = model(batch).pose, gradients(model, batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
