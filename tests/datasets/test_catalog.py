@@ -24,7 +24,7 @@ def test_the_list_says_where_and_how_many_and_under_which_terms(hdf5_folder, mon
     done, text = run("list")
     assert done.exit_code == 0
     assert "synthetic built in 1280 320 32 Apache-2.0" in text
-    assert "spoonful data fetch modelnet40 (435 MB) 9840 2468 40 academic research only" in text
+    assert "spoonful data fetch modelnet40 (435 MB) 9840 2468 40 research only" in text
     assert f"little {hdf5_folder} 9 3 3 not known" in text
     assert f"looked in {hdf5_folder.parent}" in text
 
@@ -35,7 +35,7 @@ def test_known_datasets_are_recognised_by_their_contents(hdf5_folder, scene, mon
     (root / "empty").mkdir()
     monkeypatch.setenv("SPOONFUL_DATA", str(root))
     found = {entry.name: entry for entry in catalog.survey()}
-    assert set(found) == {"synthetic", "modelnet40", "modelnet40-meshes", "3dmatch"}
+    assert set(found) == {"synthetic", "modelnet40", "modelnet40-off", "3dmatch"}
     assert (found["modelnet40"].train, found["modelnet40"].test) == (9, 3)
     assert found["modelnet40"].place == root / "modelnet40"
     assert found["3dmatch"].test == 6
@@ -110,7 +110,7 @@ def test_fetching_goes_where_it_is_told(little, tmp_path, monkeypatch):
     [
         (["modelnet41"], ValueError, "no dataset named 'modelnet41'"),
         (["synthetic"], ValueError, "nothing to fetch for synthetic: it is built in"),
-        (["3dmatch"], ValueError, "nothing to fetch for 3dmatch: the test scenes are at"),
+        (["3dmatch"], ValueError, "nothing to fetch for 3dmatch: see https://3dmatch"),
         (["modelnet40", "--url", "https://x", "--from-file", "y"], ValueError, "not both"),
         (["modelnet40", "--from-file", "none.zip"], FetchError, "none.zip: No such file"),
         (["modelnet40", "--sha256", "5"], ValueError, "64 hexadecimal digits"),

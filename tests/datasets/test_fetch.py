@@ -174,7 +174,7 @@ def test_a_later_run_continues_an_earlier_one(server, dataset, tmp_path):
     server.content = dataset
     server.closes = [1000, 0, 0, 0]
     options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    with pytest.raises(FetchError, match="1000 bytes have arrived and are kept: run this again"):
+    with pytest.raises(FetchError, match="1000 bytes have come and are kept: run this again"):
         download(server.url, tmp_path / "file.zip", **options)
     download(server.url, tmp_path / "file.zip", **options)
     assert (tmp_path / "file.zip").read_bytes() == dataset
@@ -239,7 +239,7 @@ def test_a_stall_ends_and_is_continued(server, dataset, tmp_path):
 def test_a_server_that_only_stalls_is_given_up(server, dataset, tmp_path):
     server.content = dataset
     server.stalls = [0, 0, 0, 0]
-    with pytest.raises(FetchError, match="no byte came in time; 0 bytes have arrived"):
+    with pytest.raises(FetchError, match=r"no byte came in time$"):
         download(server.url, tmp_path / "f", sha256="0" * 64, **patient(timeout=0.2))
 
 

@@ -108,9 +108,7 @@ def test_an_unknown_category_is_answered_with_those_there_are():
         synthetic.cloud("dragon", 0)
 
 
-@pytest.mark.parametrize(
-    "category", ["flange", "impeller", "lantern", "turbine", "umbrella", "wheel"]
-)
+@pytest.mark.parametrize("category", ["impeller", "turbine", "umbrella"])
 def test_the_most_regular_shapes_still_have_one_pose_only(category):
     # Turned about their axis and settled by ICP into the best wrong pose nearby, some points
     # stick out further than those of any two samples of the same surface do.

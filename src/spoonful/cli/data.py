@@ -92,7 +92,7 @@ def fetch(
         raise ValueError(f"there is nothing to fetch for {name}: {how}")
     console = Console(stderr=True)
     target = places.folders()[0] if to is None else to.expanduser()
-    console.print(f"{name}: {dataset.licence}", highlight=False)
+    console.print(f"{name}: {dataset.about}; {dataset.licence}", highlight=False)
     with Progress(
         BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(), console=console
     ) as bar:

@@ -41,7 +41,6 @@ class Found:
 
     Attributes:
         name: of the dataset.
-        about: one line on what it is.
         licence: under which terms it may be used.
         place: its folder; None if it needs none, or is not here.
         note: where it is or how to get it, for people.
@@ -52,7 +51,6 @@ class Found:
     """
 
     name: str
-    about: str
     licence: str
     place: Path | None
     note: str
@@ -62,13 +60,14 @@ class Found:
     problem: str = ""
 
 
-_MODELNET_TERMS = "academic research only"
+# Their authors keep their rights in the models and scans.
+_RESEARCH = "research only"
 
 DATASETS: tuple[Dataset, ...] = (
     Dataset(
         name="synthetic",
         about="CAD-like solids made from a seed; needs no files",
-        licence="Apache-2.0, as Spoonful",
+        licence="Apache-2.0",
         published=(
             len(synthetic.CATEGORIES) * synthetic.PER_CATEGORY["train"],
             len(synthetic.CATEGORIES) * synthetic.PER_CATEGORY["test"],
@@ -78,7 +77,7 @@ DATASETS: tuple[Dataset, ...] = (
     Dataset(
         name="modelnet40",
         about="2048 points with normals of each ModelNet40 mesh; the paper's dataset",
-        licence=_MODELNET_TERMS,
+        licence=_RESEARCH,
         folders=("modelnet40_ply_hdf5_2048", "modelnet40"),
         is_here=modelnet40.is_hdf5,
         published=(9840, 2468, 40),
@@ -92,9 +91,9 @@ DATASETS: tuple[Dataset, ...] = (
         ),
     ),
     Dataset(
-        name="modelnet40-meshes",
+        name="modelnet40-off",
         about="ModelNet40's own meshes (OFF), sampled when they are first used",
-        licence=_MODELNET_TERMS,
+        licence=_RESEARCH,
         folders=("ModelNet40",),
         is_here=modelnet40.is_off_tree,
         published=(9843, 2468, 40),
@@ -109,9 +108,9 @@ DATASETS: tuple[Dataset, ...] = (
     Dataset(
         name="3dmatch",
         about="fragments of indoor scenes with true poses",
-        licence="research only",
+        licence=_RESEARCH,
         folders=("3dmatch", "3DMatch"),
-        how="the test scenes are at https://3dmatch.cs.princeton.edu (geometric registration)",
+        how="see https://3dmatch.cs.princeton.edu",
     ),
 )
 
@@ -154,7 +153,7 @@ def _known(dataset: Dataset) -> Found:
         None,
     )
     if place is not None:
-        return _counted(dataset.name, dataset.about, dataset.licence, place)
+        return _counted(dataset.name, dataset.licence, place)
     if not dataset.folders:
         note = "built in"
     elif dataset.archive is not None:
@@ -162,7 +161,7 @@ def _known(dataset: Dataset) -> Found:
     else:
         note = dataset.how
     counts = dataset.published or (None, None, None)
-    return Found(dataset.name, dataset.about, dataset.licence, None, note, *counts)
+    return Found(dataset.name, dataset.licence, None, note, *counts)
 
 
 def _others() -> Iterator[Found]:
@@ -172,14 +171,14 @@ def _others() -> Iterator[Found]:
             continue
         for place in sorted(path for path in parent.iterdir() if path.is_dir()):
             if modelnet40.is_hdf5(place) or modelnet40.is_off_tree(place) or _has_scenes(place):
-                yield _counted(place.name, "found on this machine", "not known", place)
+                yield _counted(place.name, "not known", place)
 
 
 def _has_scenes(place: Path) -> bool:
     return any(place.glob("gt.log")) or any(place.glob("*/gt.log"))
 
 
-def _counted(name: str, about: str, licence: str, place: Path) -> Found:
+def _counted(name: str, licence: str, place: Path) -> Found:
     try:
         if modelnet40.is_hdf5(place):
             counts: tuple[int | None, int | None, int | None] = (
@@ -198,5 +197,5 @@ def _counted(name: str, about: str, licence: str, place: Path) -> Found:
             logs = sorted({*place.glob("gt.log"), *place.glob("*/gt.log")})
             counts = (None, sum(len(threedmatch.read_log(log)) for log in logs), None)
     except (ValueError, OSError, ImportError) as error:
-        return Found(name, about, licence, place, str(place), problem=str(error))
-    return Found(name, about, licence, place, str(place), *counts)
+        return Found(name, licence, place, str(place), problem=str(error))
+    return Found(name, licence, place, str(place), *counts)

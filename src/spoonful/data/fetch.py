@@ -178,10 +178,8 @@ def download(
             failures = 0 if part.size() > best else failures + 1
             best = max(best, part.size())
             if failures > attempts:
-                raise FetchError(
-                    f"{url}: {_reason(error)}; {best} bytes have arrived and are kept: "
-                    "run this again to go on from there"
-                ) from error
+                kept = f"; {best} bytes have come and are kept: run this again to go on from there"
+                raise FetchError(f"{url}: {_reason(error)}{kept if best else ''}") from error
             time.sleep(pause)
     try:
         _verify(part.file, sha256, url)
@@ -345,7 +343,7 @@ def _reason(error: Exception) -> str:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return "no byte came in time"
-    return str(cause) or type(cause).__name__
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 def _content_range(text: str) -> tuple[int | None, int | None]:
