@@ -46,7 +46,8 @@ def dcp_loss(
     """
     _check_name("squares", squares, ("mean", "sum"))
     check_poses(pose, truth)
-    difference = matmul3(pose.rotation.mT, truth.rotation) - torch.eye(3).to(pose.rotation)
+    eye = torch.eye(3, dtype=pose.rotation.dtype, device=pose.rotation.device)
+    difference = matmul3(pose.rotation.mT, truth.rotation) - eye
     turn = difference.square().sum((-2, -1))
     shift = (pose.translation - truth.translation).square().sum(-1)
     return _reduced(turn / 9 + shift / 3 if squares == "mean" else turn + shift, reduction)

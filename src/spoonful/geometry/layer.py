@@ -122,9 +122,11 @@ class SpoonfulLayer(nn.Module):
             `LayerOutput`.
         """
         check_correspondences(source, target, weights, mask)
-        plan = Plan(self.iterations if self.training else 0, self.form, self.start)
+        plan = Plan(0, self.form, "kabsch")
+        if self.training:
+            plan = Plan(self.iterations, self.form, self.start)
         turns = None
-        if self.training and self.start == "perturbed":
+        if plan.start == "perturbed":
             turns = random_rotation(
                 *source.shape[:-2],
                 self.starts,

@@ -130,7 +130,7 @@ def relative_rotation_error(rotation: Tensor, truth: Tensor) -> Tensor:
     >>> f"{relative_rotation_error(guess, truth):.4f}"
     '0.2500'
     """
-    nothing = torch.eye(3).to(truth).expand(truth.shape)
+    nothing = torch.eye(3, dtype=truth.dtype, device=truth.device).expand(truth.shape)
     return rotation_error_degrees(rotation, truth) / rotation_error_degrees(nothing, truth)
 
 
