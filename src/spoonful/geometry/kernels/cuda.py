@@ -18,7 +18,6 @@ _MOST_WARPS = 16  # for one cloud
 _ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for each other
 
 _log = logging.getLogger(__name__)
-_compiled: dict[tuple[Any, ...], Any] = {}
 
 
 @functools.cache
@@ -50,9 +49,6 @@ def launch(
         tensors: the kernel's pointers by name, contiguous; those left out are None.
     """
     kernel, names = _kernel(entry)
-    given = [tensors.get(name) for name in names]
-    source = given[0]
-    assert source is not None
     iterations, form, start = plan
     clouds, points, starts = size
     warps = _warps(clouds, points)
@@ -61,20 +57,17 @@ def launch(
     parts = 1
     if entry == "pose_head_backward":
         parts = max(1, min(-(-points // block), _ENOUGH_WARPS // (clouds * warps)))
-    rest = (points, starts, iterations, form == "target", start, block)
-    # Everything that the machine code depends on.
-    there = tuple(tensor is not None for tensor in given)
-    key = (entry, source.device, source.dtype, form, start, warps, block, there)
-    with torch.cuda.device_of(source):
-        compiled = _compiled.get(key)
-        if compiled is None:
-            compiled = kernel[(clouds, parts)](*given, *rest, num_warps=warps)
-            if compiled is not None:  # which it is in the interpreter
-                _compiled[key] = compiled
-        else:
-            # What Triton found in looking at the arguments is known, and need not be found again.
-            pointers = [None if tensor is None else tensor.data_ptr() for tensor in given]
-            compiled[(clouds, parts, 1)](*pointers, *rest)
+    with torch.cuda.device_of(tensors["source"]):
+        kernel[(clouds, parts)](
+            *(tensors.get(name) for name in names),
+            points,
+            starts,
+            iterations,
+            TARGET=form == "target",
+            START=start,
+            BLOCK=block,
+            num_warps=warps,
+        )
 
 
 @functools.cache

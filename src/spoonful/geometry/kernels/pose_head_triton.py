@@ -545,14 +545,9 @@ def _merge(sums, more, TARGET: tl.constexpr):
 
 # ---- The kernels ---------------------------------------------------------------------------------
 
-# Compiled once for all sizes, and for pointers wherever they point: cuda.py relies on that. (Nor
-# would it help to know of multiples of 16: weights would be read in an order of their own, and then
-# exchanged between threads.)
+# Compiled once for all sizes. (Knowing them to be multiples of 16, Triton would also read weights
+# in an order of their own, and then exchange them between threads.)
 _SIZES = ["points", "starts", "iterations"]
-_POINTERS = ["source", "target", "weights", "mask", "start", "rotation", "translation", "state"]
-_POINTERS += ["refined_rotation", "refined_translation", "g_rotation", "g_translation"]
-_POINTERS += ["g_refined_rotation", "g_refined_translation"]
-_POINTERS += ["d_source", "d_target", "d_weights", "d_start"]
 
 
 @triton.jit
@@ -578,7 +573,7 @@ def _start_rotation(start, at, R, START: tl.constexpr):
         return R
 
 
-@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_POINTERS)
+@triton.jit(do_not_specialize=_SIZES)
 def pose_head_forward(
     source,  # (clouds, points, 3)
     target,  # (clouds, points, 3)
@@ -652,7 +647,7 @@ def _gather(R, source_mean, g_rotation, g_translation, at):
     return G, at_s, at_t
 
 
-@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_POINTERS)
+@triton.jit(do_not_specialize=_SIZES)
 def pose_head_backward(
     source,
     target,
