@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import roma
 import torch
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from geometry.zoo import zoo
 from oracles.plain import svd_kabsch
 from spoonful import kabsch, random_rotation
+from spoonful.geometry import kernels
 
 ZOO = zoo()
 seeds = st.integers(0, 2**31 - 1)
@@ -277,3 +280,23 @@ def test_a_nonfinite_cloud_damages_only_itself(bad):
     assert source.grad.isfinite().all()
     assert target.grad.isfinite().all()
     assert torch.equal(source.grad[1], torch.zeros(6, 3))
+
+
+@pytest.mark.parametrize("kernels_used", [True, False])
+def test_coinciding_points_under_any_weights_are_translated_only(kernels_used, generator):
+    for _ in range(20):
+        source = torch.randn(1, 3, generator=generator).expand(7, 3)
+        target = torch.randn(7, 3, generator=generator)
+        weights = torch.rand(7, generator=generator)
+        with nullcontext() if kernels_used else kernels.disabled():
+            assert torch.equal(kabsch(source, target, weights).rotation, torch.eye(3))
+
+
+@pytest.mark.parametrize("kernels_used", [True, False])
+def test_float32_stays_accurate_far_from_the_origin(kernels_used, generator):
+    source = torch.randn(50, 3, generator=generator).mul(64).round().div(64)  # exact after shifting
+    turned = source.roll(1, -1)
+    with nullcontext() if kernels_used else kernels.disabled():
+        pose = kabsch(source + 1024, turned - 2048)
+    expected = torch.eye(3).roll(1, 0)
+    torch.testing.assert_close(pose.rotation, expected, rtol=0, atol=1e-6)

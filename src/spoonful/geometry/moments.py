@@ -90,13 +90,29 @@ def moments(
         weights = weights.to(dtype)
         if not checked:
             weights = torch.where(weights < 0, torch.nan, weights)
-    # As rows (..., 3, N): sums over points then run through contiguous memory.
+    # As rows (..., 3, N): sums over points then run through contiguous memory. And about one of
+    # the points: far from the origin float32 would round what tells the points apart, and points
+    # that coincide would differ.
     rows = [cloud.to(dtype).mT.contiguous() for cloud in (source, target)]
+    origins = [_kept_point(row, mask) for row in rows]
+    rows = [row - origin for row, origin in zip(rows, origins, strict=True)]
     if mask is not None:
         # Selected, not multiplied: padding may hold NaN.
         weights = torch.where(mask, weights, 0)
         rows = [torch.where(mask.unsqueeze(-2), row, 0) for row in rows]
-    return Moments(*_moments(*rows, weights, spreads))
+    source_mean, target_mean, S, G, H, total = _moments(*rows, weights, spreads)
+    # An empty cloud has its mean at zero, not at a point it does not have.
+    shifts = [torch.where(total.unsqueeze(-1) == 0, 0, origin.squeeze(-1)) for origin in origins]
+    return Moments(source_mean + shifts[0], target_mean + shifts[1], S, G, H, total)
+
+
+def _kept_point(rows: Tensor, mask: Tensor | None) -> Tensor:
+    """The first point (..., 3, 1) that the mask keeps, as a constant."""
+    rows = rows.detach()
+    if mask is None:
+        return rows[..., :1]
+    first = mask.to(torch.uint8).argmax(-1)[..., None, None]
+    return rows.gather(-1, first.expand(*rows.shape[:-1], 1))
 
 
 class _Moments(Function):
