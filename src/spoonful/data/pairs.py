@@ -222,16 +222,20 @@ class PairGenerator:
         noise = None
         if self._noise is not None and self._noise.on == "both":
             noise = self._jitter(planes[0].shape, chance)
-        if motion is not None:
-            # The columns of R, (3, B, 1) each.
-            x, y, z = motion.rotation.permute(2, 1, 0).unsqueeze(-1)
-            turned = torch.mul(x, planes[:, None, 0], out=self._memory.empty(*planes.shape))
-            turned.addcmul_(y, planes[:, None, 1]).addcmul_(z, planes[:, None, 2])
-            planes = turned
-            planes[0] += motion.translation.T.unsqueeze(-1)
-        if noise is not None:
-            planes[0] += noise
-        return planes
+        if motion is None:
+            if noise is not None:
+                planes[0] += noise
+            return planes
+        shift = motion.translation.T.unsqueeze(-1)
+        x, y, z = motion.rotation.permute(2, 1, 0).unsqueeze(-1)  # columns of R, (3, B, 1) each
+        turned = self._memory.empty(*planes.shape)
+        if noise is None:
+            turned[0] = shift
+        else:
+            torch.add(noise, shift, out=turned[0])
+        turned[0].addcmul_(x, planes[0, 0])
+        torch.mul(x, planes[1:, None, 0], out=turned[1:])
+        return turned.addcmul_(y, planes[:, None, 1]).addcmul_(z, planes[:, None, 2])
 
     def _jitter(self, shape: torch.Size, chance: _Chance) -> Tensor:
         """Clipped Gaussian noise, not to be written to."""
@@ -471,6 +475,6 @@ def _split(batch: Batch, size: int) -> Iterator[Batch]:
         for field in fields(batch)
         if isinstance(value := getattr(batch, field.name), Tensor)
     }
-    poses = map(Pose, batch.pose.rotation.split(size), batch.pose.translation.split(size))
-    for number, pose in enumerate(poses):
-        yield Batch(pose=pose, **{name: parts[number] for name, parts in cut.items()})
+    cut["pose"] = map(Pose, *(values.split(size) for values in batch.pose))
+    for parts in zip(*cut.values(), strict=True):
+        yield Batch(**dict(zip(cut, parts, strict=True)))
