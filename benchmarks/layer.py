@@ -22,6 +22,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tes
 from _harness import machine, race, save, table
 from oracles import literal, plain
 from spoonful import SpoonfulLayer, kabsch
+from spoonful.geometry import kernels
 
 OURS, SVD, LITERAL = "ours: Kabsch + {n}", "SVD Kabsch alone", "SVD Kabsch + literal {n}"
 
@@ -55,9 +56,14 @@ def contenders(
             torch.cat([offset[:, None], translation], 1),
         )
 
+    def in_torch(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        with kernels.disabled():
+            return ours(*inputs)
+
     runs = {
         OURS.format(n=iterations): step(ours),
         "ours: Kabsch alone": step(kabsch),
+        f"ours: Kabsch + {iterations}, kernels off": step(in_torch),
         SVD: step(plain.svd_kabsch),
         LITERAL.format(n=iterations): step(literally),
     }
