@@ -85,7 +85,7 @@ def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path):
             assert math.isfinite(cell.ours)
             assert cell.difference == cell.ours - cell.paper
             assert cell.interval.low <= cell.ours <= cell.interval.high
-        assert "shapes-test/test" in row.ours_from
+        assert "shapes/test" in row.ours_from
         assert "of 250 epochs" in row.ours_from
         (result,) = row.results
         assert len(result.weights) == 64
