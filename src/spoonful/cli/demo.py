@@ -106,8 +106,7 @@ def demo(
 
 def built_in_pair(generator: torch.Generator) -> Pair:
     """Two scans of the first airplane, each lacking another fifth of it, resampled and noisy."""
-    shape = synthetic.load("test", per_category=1, points=4096)
-    points = shape.points[shape.categories.index("airplane")]
+    points = synthetic.cloud("airplane", 0, split="test", points=4096)[0]
     scans = [_scan(points, generator) for _ in range(2)]
     # A turn of 30 to 40 degrees: hard, but within what nearest neighbours alone can undo.
     axis = torch.nn.functional.normalize(torch.randn(3, generator=generator), dim=0)

@@ -37,14 +37,16 @@ def show(
       spoonful data show rpm-crop --item 3 --out pair.html
 
       spoonful data show dcp-noise --data modelnet40_ply_hdf5_2048
+
+      spoonful data show 3dmatch-30 --data 3dmatch
     """
     card = protocols.get(protocol)
-    data = open_data(dataset, "test")
+    data = open_data(dataset, "test", card)
     items = test_items(card, data)
     if not 0 <= item < len(items):
         raise ValueError(f"--item must be from 0 to {len(items) - 1}, got {item}")
     pair = items[item]
-    what = data.name if isinstance(data, Corpus) else dataset
+    what = data.name
     if isinstance(data, Corpus) and pair.label is not None:
         what = f"{what}, {data.categories[int(pair.label)]}"
     command = f"spoonful data show {card.name} --item {item} --data {dataset} --out {out}"
