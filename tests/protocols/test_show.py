@@ -13,7 +13,7 @@ from spoonful.data import protocols
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
-    monkeypatch.setattr(command, "open_data", lambda name, split: blobs(8))
+    monkeypatch.setattr(command, "open_data", lambda name, split, card: blobs(8))
     made = typer.Typer()
     made.command()(command.show)
     return made
