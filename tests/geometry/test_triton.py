@@ -38,7 +38,7 @@ def test_in_the_interpreter_the_kernels_give_the_numbers_of_the_composite():
             str(Path(__file__).with_name("interpreted_triton.py")),
         ],
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
+        env={**os.environ, "TRITON_INTERPRET": "1", "SPOONFUL_KERNELS": "on"},
         capture_output=True,
         text=True,
         check=False,
