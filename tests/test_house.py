@@ -22,7 +22,8 @@ LAYERS = [
     {"models", "classical"},
     {"training"},
     {"evaluation"},
-    {"cli"},
+    {"pipeline", "analysis"},
+    {"cli", "serve"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

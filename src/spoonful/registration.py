@@ -20,6 +20,11 @@ class Registration:
             None where a method has just the one.
         matches: (..., N, 3) the point of the target's frame that each source point was matched to.
         weights: (..., N) the weight of each match in the pose; None means all equal.
+        inlier_ratio: (...) the share of source points that lie near the target under `pose`; each
+            method says how near. None where a method does not measure it.
+        status: what became of each pair, one word for each item of the batch: "ok" or what stands
+            in the way, such as "degenerate", "no-convergence", "time-limit". A pose is there in
+            every case. Empty where a method cannot fail.
         extras: whatever a method's own loss or report needs, by name.
     """
 
@@ -27,4 +32,6 @@ class Registration:
     poses: Pose | None = None
     matches: Tensor | None = None
     weights: Tensor | None = None
+    inlier_ratio: Tensor | None = None
+    status: tuple[str, ...] = ()
     extras: dict[str, Tensor] = field(default_factory=dict)
