@@ -126,7 +126,7 @@ class DCP(RegistrationModel):
                 back_matches = self.head(of_target, of_source, source, mask=source_mask)
                 back = first(align(None, target, back_matches, mask=target_mask))
             extras = {"cycle_rotation": back.rotation, "cycle_translation": back.translation}
-        return Registration(first(poses), poses, matches, None, extras)
+        return Registration(first(poses), poses, matches, extras=extras)
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
         """`|R^T R_gt - I|^2 + |t - t_gt|^2` as published, over the poses chosen by `loss_on`."""

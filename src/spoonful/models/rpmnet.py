@@ -144,7 +144,7 @@ class RPMNet(RegistrationModel):
             extras["match_matrix"] = torch.stack([one.shares for one in matchings], dim=1)
         last = matchings[-1]
         return Registration(
-            first(poses[-1]), join(poses), last.matches, last.source_inliers, extras
+            first(poses[-1]), join(poses), last.matches, last.source_inliers, extras=extras
         )
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
