@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 import spoonful
-from spoonful.cli import bench, compare, data, demo, evaluate, reproduce, show, sweep, train
+from spoonful.cli import bench, compare, data, demo, evaluate, models, reproduce, show, sweep, train
 
 app = typer.Typer(
     name="spoonful",
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command(name="demo")(demo.demo)
 app.add_typer(data.app, name="data")
 data.app.command(name="show")(show.show)
+app.add_typer(models.app, name="models")
 app.command(name="train")(train.train)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="compare")(compare.compare_command)

@@ -126,6 +126,12 @@ def save_weights(
     return path
 
 
+def write(path: Path, about: Checkpoint, weights: Mapping[str, Tensor]) -> None:
+    """Write weights with all that `about` says of the run they are from."""
+    protocol = {"name": about.protocol["name"], "hash": about.protocol["hash"]}
+    _write_file(path, about.config, protocol, about.progress, about.metrics, weights)
+
+
 def found(folder: Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
     return sorted(folder.glob("step-*.safetensors"))
@@ -230,9 +236,21 @@ def _write(
     metrics: Mapping[str, float],
     tensors: Mapping[str, Tensor],
 ) -> None:
+    about = {"name": protocol.name, "hash": protocol.hash}
+    _write_file(path, config, about, progress, metrics, tensors)
+
+
+def _write_file(
+    path: Path,
+    config: Config,
+    protocol: Mapping[str, str],
+    progress: Progress,
+    metrics: Mapping[str, float],
+    tensors: Mapping[str, Tensor],
+) -> None:
     text = {
         "config": json.dumps(config.as_dict()),
-        "protocol": json.dumps({"name": protocol.name, "hash": protocol.hash}),
+        "protocol": json.dumps(protocol),
         "progress": json.dumps(asdict(progress)),
         "metrics": json.dumps(dict(metrics)),
     }

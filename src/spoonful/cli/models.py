@@ -1,0 +1,84 @@
+"""`spoonful models`: the weights that come with the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from spoonful.evaluation.result import Result
+from spoonful.training import shipped
+
+app = typer.Typer(no_args_is_help=True, help="The weights that come with the package.")
+
+
+@app.command(name="list")
+def list_models(
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """List the shipped models, with what they were trained on and how good they are."""
+    cards = [shipped.card(name) for name in shipped.names()]
+    if as_json:
+        typer.echo(json.dumps([{**vars(card)} for card in cards], indent=1))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("name", "layer", "trained on", "protocol", "MiB", "validation °"):
+        table.add_column(title, justify="right" if title in ("MiB", "validation °") else "left")
+    for card in cards:
+        error = card.validation.get("rotation_degrees", float("nan"))
+        size = f"{card.bytes / 2**20:.1f}"
+        table.add_row(card.name, card.layer, card.data, card.protocol["name"], size, f"{error:.3g}")
+    Console().print(table)
+
+
+@app.command(name="show")
+def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models list`.")]) -> None:
+    """Show a model's card: data, protocol, errors, seed, hash, licence."""
+    Console().print(Markdown(shipped.as_markdown(shipped.card(name))))
+
+
+@app.command(name="check")
+def check_models() -> None:
+    """Load every shipped model, and so compare each file with the hash in its card."""
+    for name in shipped.names():
+        shipped.load(name)
+        typer.echo(f"{name}: as its card says")
+
+
+@app.command(name="publish")
+def publish(
+    run: Annotated[Path, typer.Argument(help="A training run's folder.")],
+    name: Annotated[str, typer.Argument(help="The name users will type.")],
+    summary: Annotated[str, typer.Option(help="One sentence on it.")],
+    result: Annotated[
+        list[Path] | None, typer.Option(help="Results of `spoonful evaluate`, for the card.")
+    ] = None,
+    half: Annotated[bool, typer.Option("--half", help="Store it in half precision.")] = False,
+    licence: Annotated[str, typer.Option(help="A note for the card.")] = "",
+    folder: Annotated[Path, typer.Option(help="Where to.")] = shipped.FOLDER,
+) -> None:
+    """Put a run's best weights among the shipped ones, and write their card."""
+    evaluation: dict[str, dict[str, float]] = {}
+    versions: dict[str, str] = {}
+    for path in result or []:
+        found = Result.load(path)
+        evaluation[f"{found.protocol} on {found.data.name}, {len(found)} items"] = {
+            metric: some.summary.mean for metric, some in found.statistics.items()
+        }
+        versions = {**found.versions, "device": str(found.machine["device"])}
+    card = shipped.publish(
+        run,
+        name,
+        summary=summary,
+        half=half,
+        evaluation=evaluation,
+        versions=versions,
+        licence=licence,
+        folder=folder,
+    )
+    typer.echo(f"{card.name}: {card.bytes / 2**20:.1f} MiB, {card.sha256}")

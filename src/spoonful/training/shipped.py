@@ -1,0 +1,199 @@
+"""The weights that come with the package: small files, each with a card that says where it is from.
+
+A shipped model is a run's best weights, as `spoonful train` wrote them, in half precision where
+that keeps their numbers, and a card beside them: `NAME.json` for programs, `NAME.md` for people.
+Loading compares the file with the hash in its card, so what is measured is what was shipped.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import spoonful
+from spoonful.models import RegistrationModel
+from spoonful.training import checkpoint, tensorfile
+
+FOLDER = Path(__file__).parent.parent / "weights"
+
+# The model behind a method's bare name.
+DEFAULTS = {
+    "dcp-v2": "dcp-v2-refined-shapes",
+    "rpmnet": "rpmnet-refined-shapes",
+    "pointnetlk": "pointnetlk-shapes",
+}
+
+
+class DamagedWeights(ValueError):
+    """Shipped weights are not what their card says."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a shipped model.
+
+    Attributes:
+        name: what users type.
+        summary: one sentence on it.
+        sha256: of the file of weights.
+        bytes: its size.
+        precision: of the stored weights, "float32" or "float16".
+        data: what it was trained on.
+        protocol: name and hash of the card its training pairs were made by.
+        seed: of the run.
+        steps: of the run.
+        validation: errors on the validation shapes, by name.
+        evaluation: errors on test items: a protocol on data, then a metric, to its mean.
+        config: all settings of the run.
+        versions: of the libraries and the machine it was trained with.
+        licence: of the weights, and a note on that of the data.
+    """
+
+    name: str
+    summary: str
+    sha256: str
+    bytes: int
+    precision: str
+    data: str
+    protocol: Mapping[str, str]
+    seed: int
+    steps: int
+    validation: Mapping[str, float]
+    evaluation: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    licence: str = ""
+
+    @property
+    def layer(self) -> str:
+        """The mode of the refinement layer it was trained with."""
+        return str(self.config.get("refine", {}).get("mode", "none"))
+
+
+def names(folder: Path = FOLDER) -> tuple[str, ...]:
+    """The names of all shipped models."""
+    return tuple(sorted(path.stem for path in folder.glob("*.json")))
+
+
+def card(name: str, folder: Path = FOLDER) -> Card:
+    """What is known of a shipped model.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    there = names(folder)
+    if name not in there:
+        close = difflib.get_close_matches(name, there, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        known = f" There are: {', '.join(there)}" if there else " No weights are installed"
+        raise ValueError(f"no shipped model named {name!r}{hint}{known}")
+    return Card(**json.loads((folder / f"{name}.json").read_text()))
+
+
+def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -> RegistrationModel:
+    """A shipped model, in float32 and eval mode.
+
+    Args:
+        name: one of `names()`.
+        device: where to put it.
+        folder: where weights are.
+
+    Raises:
+        ValueError: there is none of that name.
+        DamagedWeights: the file is not the one that its card describes.
+    """
+    about = card(name, folder)
+    path = folder / f"{name}.safetensors"
+    if not path.is_file():
+        raise DamagedWeights(f"{path} is missing; install the package again")
+    if _sha256(path) != about.sha256:
+        raise DamagedWeights(f"{path} is not what its card says: its SHA-256 differs")
+    return checkpoint.load_model(path, device)
+
+
+def publish(
+    run: str | Path,
+    name: str,
+    *,
+    summary: str,
+    half: bool = False,
+    evaluation: Mapping[str, Mapping[str, float]] | None = None,
+    versions: Mapping[str, str] | None = None,
+    licence: str = "",
+    folder: Path = FOLDER,
+) -> Card:
+    """Put a run's best weights among the shipped ones, with their card.
+
+    Args:
+        run: the run's folder, or a file of weights.
+        name: for users to type.
+        summary: one sentence on it.
+        half: store floating-point numbers in half precision.
+        evaluation: errors on test items, for the card.
+        versions: of libraries and machine, for the card.
+        licence: for the card.
+        folder: where to.
+    """
+    path = Path(run)
+    if path.is_dir():
+        path = path / checkpoint.BEST if (path / checkpoint.BEST).is_file() else path
+    found = checkpoint.load(path)
+    weights = found.weights()
+    if half:
+        weights = {n: w.half() if w.is_floating_point() else w for n, w in weights.items()}
+    file = folder / f"{name}.safetensors"
+    checkpoint.write(file, found, weights)
+    about = Card(
+        name=name,
+        summary=summary,
+        sha256=_sha256(file),
+        bytes=file.stat().st_size,
+        precision="float16" if half else "float32",
+        data=Path(found.config.data.corpus).name,
+        protocol=found.protocol,
+        seed=found.config.seed,
+        steps=found.progress.step,
+        validation=found.metrics,
+        evaluation=dict(evaluation or {}),
+        config=found.config.as_dict(),
+        versions={"spoonful": spoonful.__version__, **(versions or {})},
+        licence=licence,
+    )
+    tensorfile.write_text(folder / f"{name}.json", json.dumps(asdict(about), indent=1) + "\n")
+    tensorfile.write_text(folder / f"{name}.md", as_markdown(about))
+    return about
+
+
+def as_markdown(about: Card) -> str:
+    """The card, for people."""
+    rows = [
+        ("model", f"{about.config.get('model', '')}, layer: {about.layer}"),
+        ("training data", about.data),
+        ("protocol", " ".join(about.protocol.values())),
+        ("steps, seed", f"{about.steps}, {about.seed}"),
+        ("stored as", f"{about.precision}, {about.bytes / 2**20:.1f} MiB"),
+        ("SHA-256", f"`{about.sha256}`"),
+        ("made with", ", ".join(f"{k} {v}" for k, v in about.versions.items())),
+        ("licence", about.licence or "-"),
+    ]
+    lines = [f"# {about.name}", "", about.summary, "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {value} |" for name, value in rows]
+    errors = {"validation shapes": about.validation, **about.evaluation}
+    lines += ["", "| measured on | rotation ° | translation |", "|---|---|---|"]
+    for where, found in errors.items():
+        rotation, shift = found.get("rotation_degrees"), found.get("translation")
+        if rotation is not None and shift is not None:
+            lines.append(f"| {where} | {rotation:.3g} | {shift:.3g} |")
+    lines += ["", "Rotation: mean angle of the difference. Translation: mean length.", ""]
+    return "\n".join(lines)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
