@@ -124,9 +124,13 @@ class ClassicalMethod(ABC):
                 raise TypeError(f"{name} must be a torch.Tensor, got {type(points).__name__}")
             if points is not None and points.ndim != 2:
                 raise ValueError(f"{name} must be one cloud, (N, 3), got {tuple(points.shape)}")
-        one = {name: points.unsqueeze(0) for name, points in given.items() if points is not None}
+        batch = Batch(
+            source.unsqueeze(0),
+            target.unsqueeze(0),
+            None if source_normals is None else source_normals.unsqueeze(0),
+            None if target_normals is None else target_normals.unsqueeze(0),
+        )
         start = None if init is None else Pose(*(part.unsqueeze(0) for part in init))
-        batch = Batch(**one)
         with torch.no_grad():
             found = self._on_sound_pairs(_clean(batch, "{}"), _clean_pose(start, batch))
         return _map_tensors(found, lambda value: value.squeeze(0))
@@ -398,7 +402,7 @@ def _shift_centroids(batch: Batch) -> Registration:
 def _take(batch: Batch, rows: Tensor) -> Batch:
     """Some pairs of a batch."""
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    return Batch(**{k: v if v is None else v[rows] for k, v in values.items()})
+    return replace(batch, **{k: v[rows] for k, v in values.items() if v is not None})
 
 
 def _rows_of(values: Tensor | None, row: int, keep: Tensor | slice) -> Tensor | None:
