@@ -1,0 +1,159 @@
+"""Work in processes of its own, so that whatever a file does to a parser stays there.
+
+A `Worker` is one process that runs one function, call after call. It may crash or hang: the call
+then ends with `WorkerDied` or `TimeLimit`, and the next call finds a new process. Each uses one
+thread, since several of them share the machine.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+# What the libraries that compute ask how many threads they may use.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+# The environment belongs to all threads: one at a time changes it.
+_STARTING = threading.Lock()
+
+
+class WorkerDied(RuntimeError):
+    """The process ended amid a call; the message says how."""
+
+
+class TimeLimit(RuntimeError):
+    """A call took longer than it may, and was stopped."""
+
+
+class Worker:
+    """A process that runs `function`, made when it is first needed.
+
+    Args:
+        function: at the top level of a module, so that the process can import it. What it is
+            given and returns must be picklable.
+
+    >>> with Worker(divmod) as worker:
+    ...     worker(7, 2)
+    (3, 1)
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection[Any, Any] | None = None
+
+    def __call__(self, *arguments: Any, timeout: float | None = None) -> Any:
+        """The function's value. What it raises is raised here.
+
+        Raises:
+            WorkerDied: the process ended, as by a crash in compiled code or for want of memory.
+            TimeLimit: there is no answer after `timeout` seconds; the process is gone.
+        """
+        if self._process is None or not self._process.is_alive():
+            self.stop()
+            self._start()
+        assert self._pipe is not None
+        assert self._process is not None
+        try:
+            self._pipe.send(arguments)
+            if not self._pipe.poll(timeout):
+                self.stop()
+                raise TimeLimit(f"stopped after {timeout:g} s")
+            fine, answer = self._pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._process.join(5)
+            code = self._process.exitcode
+            self.stop()
+            raise WorkerDied(f"its process ended {_how(code)}") from None
+        except BaseException:
+            # Ctrl-C amid a call: the pipe would hold the answer to an old question.
+            self.stop()
+            raise
+        if not fine:
+            raise answer
+        return answer
+
+    def start(self) -> None:
+        """Make the process now, so that the first call need not wait for its imports."""
+        if self._process is None:
+            self._start()
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        self._process = self._pipe = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        # A fresh interpreter: a fork of one that has computed may hang in its thread pools.
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        with _STARTING, theirs:
+            before = {name: os.environ.get(name) for name in _THREADS}
+            os.environ.update(dict.fromkeys(_THREADS, "1"))
+            try:
+                self._process = context.Process(
+                    target=_serve, args=(theirs, self._function), daemon=True
+                )
+                self._process.start()
+            finally:
+                for name, value in before.items():
+                    if value is None:
+                        del os.environ[name]
+                    else:
+                        os.environ[name] = value
+
+
+def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
+    """The process's life: answer until the other end of the pipe is gone."""
+    # Ctrl-C goes to every process of a terminal; what becomes of this one is the other end's say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    while True:
+        try:
+            arguments = pipe.recv()
+        except (EOFError, ConnectionResetError):
+            return
+        try:
+            answer = (True, function(*arguments))
+        except Exception as error:
+            answer = (False, _plain(error))
+        try:
+            pipe.send(answer)
+        except BrokenPipeError:
+            return
+
+
+def _plain(error: Exception) -> Exception:
+    """An error that survives the journey: many cannot be made again from their message."""
+    kinds = (MemoryError, ImportError, OSError, TypeError, ValueError)
+    kind = next((kind for kind in kinds if isinstance(error, kind)), RuntimeError)
+    return kind(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "without a word"
+    if code < 0:
+        try:
+            return f"by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"by signal {-code}"
+    return f"with exit code {code}"
