@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from spoonful.training import build, checkpoint, tensorfile, train
+from spoonful.training.step import Stepper
 from training.small import blobs, small
 
 
@@ -60,6 +62,28 @@ def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     assert runs >= 1
     for number in range(runs):
         same_runs(tmp_path / "whole", tmp_path / f"killed-{number}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_step_writes_a_checkpoint_and_changes_nothing(
+    tmp_path, monkeypatch, number
+):
+    config = small("runtime.checkpoint_seconds=1000")
+    train(config, corpus=blobs(), out=tmp_path / "whole", quiet=True)
+    take, taken = Stepper.__call__, []
+
+    def interrupted(self, *arguments):
+        taken.append(1)
+        if len(taken) == 4:
+            os.kill(os.getpid(), number)
+        return take(self, *arguments)
+
+    monkeypatch.setattr(Stepper, "__call__", interrupted)
+    result = train(config, corpus=blobs(), out=tmp_path / "parts", quiet=True)
+    assert not result.finished
+    assert result.step == 4
+    assert train(config, corpus=blobs(), out=tmp_path / "parts", quiet=True).finished
+    same_runs(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_a_finished_run_is_not_repeated(tmp_path):

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
+from spoonful.geometry import SpoonfulLayer
 from spoonful.training import build, checkpoint, corpora, distributed, tensorfile
 from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
@@ -28,8 +29,9 @@ from spoonful.training.config import Config
 from spoonful.training.journal import Journal, plain
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
-from spoonful.training.schedule import rate
+from spoonful.training.schedule import rate, turn_bound
 from spoonful.training.step import Outcome, Stepper
+from spoonful.training.stopping import Stop, on_signals
 from spoonful.training.validation import BEST_BY, Validation, validate
 
 # Steps between two looks at what the device has done.
@@ -150,7 +152,9 @@ class Trainer:
         self.model = build.model(config).to(device).train()
         if config.runtime.compile:
             self.model.compile_parts()
-        self.stepper = Stepper(self.model, config.optimizer, bf16=self.bf16, group=group)
+        self.stepper = Stepper(
+            self.model, config.optimizer, terms=config.loss, bf16=self.bf16, group=group
+        )
         data: Corpus | Sequence[Any] | None = corpus
         if data is None and self.protocol.sampling == "given":
             data = corpora.load_scans(config.data.corpus, self.protocol)
@@ -190,13 +194,13 @@ class Trainer:
         self.board = Board(self.folder if board else None)
         self.display = Display(self.config.name, quiet=self.quiet)
         try:
-            with _fast_products(self.bf16):
-                return self._run(limit)
+            with _fast_products(self.bf16), on_signals() as stop:
+                return self._run(limit, stop)
         finally:
             self.board.close()
             self.display.close()
 
-    def _run(self, limit: float) -> Result:
+    def _run(self, limit: float, stop: Stop) -> Result:
         progress, config = self.progress, self.config
         earlier, began = progress.seconds, time.monotonic()
         if not progress.untrained:
@@ -206,6 +210,7 @@ class Trainer:
             self._epoch_start = self.pairs.generator.get_state()
             for batch in self.pairs.epoch(skip=progress.in_epoch):
                 share = 0.0 if progress.total is None else progress.step / progress.total
+                self._turn_by(turn_bound(config.refine, share))
                 outcome = self.stepper(self.group.slice(batch), rate(config.optimizer, share))
                 self._queue.append(_Seen(outcome, batch))
                 progress.step += 1
@@ -224,11 +229,15 @@ class Trainer:
                     )
                 if progress.step == progress.total:
                     break
-                if self.group.agree(time.monotonic() >= limit) if limit < math.inf else False:
+                over = time.monotonic() >= limit
+                # Alone it costs nothing to look; several processes must agree, so seldom do.
+                looks = self.group.size == 1 or limit < math.inf or not progress.step % _LOOK
+                if looks and self.group.agree(over or stop.asked):
                     self._look()
                     progress.seconds = earlier + time.monotonic() - began
                     self._save()
-                    self.display.say(f"stopped by the time limit after step {progress.step}")
+                    why = "the time limit" if over else "a signal"
+                    self.display.say(f"stopped by {why} after step {progress.step}")
                     return self._result(finished=False)
             self._end_epoch(time.monotonic() - epoch_began, progress.step - first_step)
             progress.seconds = earlier + time.monotonic() - began
@@ -246,6 +255,12 @@ class Trainer:
         return result
 
     # --- steps ---
+
+    def _turn_by(self, degrees: float) -> None:
+        """Tell the layer the bound of its perturbed starts."""
+        for part in self.model.children():
+            if isinstance(part, SpoonfulLayer):
+                part.max_degrees = degrees
 
     def _planned(self) -> int | None:
         """Steps of the whole run; None if they depend on how fast it goes."""
