@@ -134,6 +134,84 @@ def inlier_loss(
     return _reduced(source + target, reduction)
 
 
+def match_loss(
+    matches: Tensor,
+    truth: Pose,
+    source: Tensor,
+    *,
+    mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`mean_i |q_i - (R_gt p_i + t_gt)|`: how far the matches q_i lie from the true places.
+
+    The direct way to better matches, which the refinement layer is to be compared with.
+
+    Args:
+        matches: (..., N, 3) the place each source point was matched to (`Registration.matches`).
+        truth: (..., 3, 3) true poses.
+        source: (..., N, 3).
+        mask: (..., N) bool, False where a point is padding or has no counterpart in the target.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> source = torch.rand(8, 3)
+    >>> match_loss(source + torch.tensor([0.0, 3, 4]), Pose.identity(), source)
+    tensor(5.)
+    """
+    check_pose("truth", truth)
+    check_tensor("source", source, "N", 3)
+    check_tensor("matches", matches, *source.shape[-2:])
+    check_leading("truth.rotation", truth.rotation, 2, "source", source, 2)
+    check_leading("matches", matches, 2, "source", source, 2)
+    miss = blank("matches", matches, mask) - truth.apply(blank("source", source, mask))
+    return _reduced(_mean(torch.linalg.vector_norm(miss, dim=-1), mask), reduction)
+
+
+def extent_loss(
+    matches: Tensor,
+    source: Tensor,
+    *,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`log(r_matches / r_source)^2`, r the root mean squared distance to the centroid.
+
+    Zero for matches as large as the source, wherever they are: the part of isometry that a single
+    number can hold.
+
+    Args:
+        matches: (..., N, 3) the place each source point was matched to.
+        source: (..., N, 3).
+        weights: (..., N), >= 0, of the points; equal if None.
+        mask: (..., N) bool, False where a point is padding.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> source = torch.randn(8, 3)
+    >>> extent_loss(source + 1, source), extent_loss(source / torch.e, source)
+    (tensor(0...), tensor(1...))
+    """
+    check_tensor("source", source, "N", 3)
+    check_tensor("matches", matches, *source.shape[-2:])
+    check_leading("matches", matches, 2, "source", source, 2)
+    share = torch.ones_like(source[..., 0]) if weights is None else weights
+    if mask is not None:
+        share = share.masked_fill(~mask, 0.0)
+    share = (share / share.sum(-1, keepdim=True).clamp_min(1e-12)).unsqueeze(-1)
+    mine, theirs = (
+        _square_radius(blank(name, cloud, mask), share)
+        for name, cloud in (("matches", matches), ("source", source))
+    )
+    # A cloud in one point has no logarithm; far below any real one, the gradient is zero instead.
+    ratio = mine.clamp_min(1e-12) / theirs.clamp_min(1e-12)
+    return _reduced((ratio.log() / 2).square(), reduction)
+
+
 def discounted(losses: Sequence[Tensor], discount: float = 0.5) -> Tensor:
     """`sum_i discount^(n-1-i) loss_i`: the last iteration counts in full, earlier ones ever less.
 
@@ -270,6 +348,12 @@ def _each(poses: Pose) -> list[Pose]:
         )
     rotations, translations = poses.rotation.unbind(-3), poses.translation.unbind(-2)
     return [Pose(R, t) for R, t in zip(rotations, translations, strict=True)]
+
+
+def _square_radius(cloud: Tensor, share: Tensor) -> Tensor:
+    """The mean squared distance to the centroid, (...), by shares (..., N, 1) that sum to 1."""
+    offset = cloud - (share * cloud).sum(-2, keepdim=True)
+    return (share * offset.square()).sum((-2, -1))
 
 
 def _mean(values: Tensor, mask: Tensor | None) -> Tensor:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from spoonful.data import protocols
 from spoonful.data.protocols import Protocol
-from spoonful.geometry import SpoonfulLayer
+from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer
 from spoonful.models import DCP, RegistrationModel, RPMNet
 from spoonful.training.config import Config, Refine
 
@@ -28,21 +31,59 @@ def model(config: Config) -> RegistrationModel:
 
 def layer(settings: Refine) -> SpoonfulLayer | None:
     """The refinement layer, or None for Kabsch alone."""
+    kind = Float64Layer if settings.precision == "float64" else SpoonfulLayer
     match settings.mode:
         case "none":
             return None
         case "source" | "target":
-            return SpoonfulLayer(settings.iterations, settings.mode)
+            return kind(settings.iterations, settings.mode)
         case "detached":
-            return SpoonfulLayer(settings.iterations, settings.form, "detached")
+            return kind(settings.iterations, settings.form, "detached")
         case "perturbed":
-            return SpoonfulLayer(
+            return kind(
                 settings.iterations,
                 settings.form,
                 "perturbed",
                 max_degrees=settings.max_degrees,
                 starts=settings.starts,
             )
+
+
+class Float64Layer(SpoonfulLayer):
+    """The layer computed in float64, its gradient too, between float32 matches and poses.
+
+    Where rounding decides what the layer does, this is what is left of it with 2^29 times less.
+
+    >>> layer = Float64Layer(form="target")
+    >>> cloud = torch.randn(4, 50, 3)
+    >>> layer(cloud, 0.1 * cloud).refined.rotation.dtype
+    torch.float32
+    """
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        weights: Tensor | None = None,
+        mask: Tensor | None = None,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> LayerOutput:
+        """As `SpoonfulLayer`; poses come back in the precision of `target`."""
+        pose, refined = super().forward(
+            source.double(),
+            target.double(),
+            None if weights is None else weights.double(),
+            mask,
+            generator=generator,
+        )
+        return LayerOutput(
+            _rounded(pose, target), None if refined is None else _rounded(refined, target)
+        )
+
+
+def _rounded(pose: Pose, like: Tensor) -> Pose:
+    return pose.to(torch.promote_types(like.dtype, torch.float32))
 
 
 def protocol(config: Config) -> Protocol:

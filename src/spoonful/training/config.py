@@ -91,8 +91,22 @@ class Refine:
     """Which poses the loss looks at."""
     max_degrees: float = field(default=60.0, metadata=_in(1e-6, 180))
     """The bound of a perturbation."""
+    schedule: Literal["constant", "shrinking"] = "constant"
+    """Whether that bound stays, or falls in a straight line to zero at the end of the run."""
     starts: int = field(default=1, metadata=_in(1, 1000))
     """Perturbed starts for each pair."""
+    precision: Literal["float32", "float64"] = "float32"
+    """Of the layer's arithmetic; the network's is `runtime.precision`."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Terms beside the model's own loss, to compare the layer with; see `spoonful.losses`."""
+
+    matches: float = field(default=0.0, metadata=_in(0))
+    """Weight of `match_loss`: how far matches lie from the truth, where the clouds overlap."""
+    extent: float = field(default=0.0, metadata=_in(0))
+    """Weight of `extent_loss`: how much smaller or larger than the source they are, all in all."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +172,7 @@ class Config:
     dcp: DCP = field(default_factory=DCP)
     rpmnet: RPMNet = field(default_factory=RPMNet)
     refine: Refine = field(default_factory=Refine)
+    loss: Loss = field(default_factory=Loss)
     optimizer: Optimizer = field(default_factory=Optimizer)
     budget: Budget = field(default_factory=Budget)
     runtime: Runtime = field(default_factory=Runtime)

@@ -1,10 +1,10 @@
-"""The learning rate over a run, and how long a run is."""
+"""What changes over a run, the learning rate and the perturbation, and how long a run is."""
 
 from __future__ import annotations
 
 import re
 
-from spoonful.training.config import Optimizer
+from spoonful.training.config import Optimizer, Refine
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -22,6 +22,19 @@ def rate(settings: Optimizer, progress: float) -> float:
     if progress < settings.warmup:
         rise = progress / settings.warmup
     return settings.lr * rise * settings.gamma**passed
+
+
+def turn_bound(settings: Refine, progress: float) -> float:
+    """The bound of a perturbed start, in degrees, when the share `progress` of the run is done.
+
+    >>> turn_bound(Refine(max_degrees=60), 0.75)
+    60
+    >>> turn_bound(Refine(max_degrees=60, schedule="shrinking"), 0.75)
+    15.0
+    """
+    if settings.schedule == "constant":
+        return settings.max_degrees
+    return settings.max_degrees * max(1 - progress, 1e-6)
 
 
 def seconds(text: str) -> float:

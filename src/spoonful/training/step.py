@@ -15,11 +15,17 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
+from spoonful.geometry.neighbors import nearest
+from spoonful.losses import extent_loss, match_loss
 from spoonful.models import RegistrationModel
-from spoonful.training.config import Optimizer
+from spoonful.registration import Registration
+from spoonful.training.config import Loss, Optimizer
 from spoonful.training.distributed import Group
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+# A source point has a counterpart if the target has a point this near to its true place: about two
+# spacings of a thousand points on a shape in the unit ball, and ten times the noise.
+_OVERLAP = 0.1
 
 
 class Outcome(NamedTuple):
@@ -44,6 +50,7 @@ class Stepper:
     Args:
         model: the network, on its device.
         settings: of Adam.
+        terms: weights of the losses beside the model's own.
         bf16: whether the network runs in bfloat16; geometry never does.
         group: the processes that share each batch.
     """
@@ -53,11 +60,13 @@ class Stepper:
         model: RegistrationModel,
         settings: Optimizer,
         *,
+        terms: Loss | None = None,
         bf16: bool = False,
         group: Group | None = None,
     ) -> None:
         self.model = model
         self.settings = settings
+        self.terms = terms or Loss()
         self.bf16 = bf16
         self.group = group or Group()
         self._named = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -83,7 +92,7 @@ class Stepper:
         before = [buffer.clone() for buffer in self._buffers]
         with self.network():
             output = self.model(batch)
-        loss = self.model.loss(output, batch)
+        loss = self.model.loss(output, batch) + added_terms(output, batch, self.terms)
         self._adam.zero_grad(set_to_none=True)
         loss.backward()
         loss = loss.detach()
@@ -150,6 +159,32 @@ class Stepper:
     def _put(self, values: Mapping[str, Tensor]) -> None:
         for name, parameter in self._named.items():
             parameter.copy_(values[name])
+
+
+def added_terms(output: Registration, batch: Batch, terms: Loss) -> Tensor | float:
+    """The losses beside the model's own: directly of the matches, or of their extent.
+
+    Of a model that matches in several rounds, they are of the last.
+    """
+    if not (terms.matches or terms.extent):
+        return 0.0
+    matches, weights, truth = output.matches, output.weights, batch.pose
+    if matches is None or truth is None:
+        raise ValueError("loss.matches and loss.extent need matches, and this model makes none")
+    total: Tensor | float = 0.0
+    if terms.matches:
+        with torch.no_grad():
+            near = nearest(truth.apply(batch.source), batch.target, mask=batch.target_mask)
+            there = near.squared_distance < _OVERLAP**2
+        if batch.source_mask is not None:
+            there = there & batch.source_mask
+        total = total + terms.matches * match_loss(matches, truth, batch.source, mask=there)
+    if terms.extent:
+        # Without a gradient to the weights, which could make any extent look right.
+        weights = None if weights is None else weights.detach()
+        spread = extent_loss(matches, batch.source, weights=weights, mask=batch.source_mask)
+        total = total + terms.extent * spread
+    return total
 
 
 def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -10,7 +10,10 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, stability
+from spoonful.geometry.moments import moments
+from spoonful.geometry.refine import Form
 from spoonful.metrics import PoseErrors
+from spoonful.registration import Registration
 from spoonful.training.config import Refine
 from spoonful.training.distributed import Group
 from spoonful.training.step import Stepper
@@ -25,7 +28,10 @@ class Validation(NamedTuple):
     """Errors on the validation pairs.
 
     Attributes:
-        errors: means by name; "rotation_degrees" is the isotropic error.
+        errors: means by name; "rotation_degrees" is the isotropic error. With matches also medians
+            over this process' pairs: "rho_median" and "divergence_median" in the run's form,
+            "rho_source" and "rho_target" in either, and "extent_ratio", the source's extent over
+            that of its matches.
         rho: (K,) growth of an error per refinement, of this process' pairs; None without matches.
         divergence: (K,) the paper's D, likewise.
         first: one pair, and where the model put it.
@@ -43,8 +49,9 @@ def validate(
 ) -> Validation:
     """Register all validation pairs; with several processes each takes some of the batches."""
     model = stepper.model
+    own: Form = "target" if refine.mode == "target" else refine.form
     errors = PoseErrors(chamfer=False)
-    rho, divergence = [], []
+    layer: dict[str, list[Tensor]] = {}
     shown: tuple[Batch, Pose] | None = None
     model.eval()
     try:
@@ -55,23 +62,42 @@ def validate(
                 errors.update(found, batch)
                 shown = shown or (batch, found.pose)
                 if found.matches is not None:
-                    how = stability(
-                        batch.source,
-                        found.matches.float(),
-                        weights=found.weights,
-                        mask=batch.source_mask,
-                        iterations=refine.iterations,
-                        form="target" if refine.mode == "target" else refine.form,
-                    )
-                    rho.append(how.rho)
-                    divergence.append(how.divergence)
+                    for name, values in behaviour(found, batch, refine.iterations).items():
+                        layer.setdefault(name, []).append(values)
     finally:
         model.train()
     report = errors.reduce().compute()
     means = {name: report[name].mean for name in ERRORS if name in report.summaries}
-    if not rho:
+    if not layer:
         return Validation(means, None, None, shown)
-    all_rho, all_divergence = torch.cat(rho).cpu(), torch.cat(divergence).cpu()
-    means["rho_median"] = float(all_rho.nanmedian())
-    means["divergence_median"] = float(all_divergence.nanmedian())
-    return Validation(means, all_rho, all_divergence, shown)
+    joined = {name: torch.cat(values).cpu() for name, values in layer.items()}
+    rho, divergence = joined[f"rho_{own}"], joined.pop(f"divergence_{own}")
+    means["rho_median"] = float(rho.nanmedian())
+    means["divergence_median"] = float(divergence.nanmedian())
+    for name in ("rho_source", "rho_target", "extent_ratio"):
+        means[name] = float(joined[name].nanmedian())
+    return Validation(means, rho, divergence, shown)
+
+
+@torch.no_grad()
+def behaviour(found: Registration, batch: Batch, iterations: int = 5) -> dict[str, Tensor]:
+    """How the refinement behaves on a model's matches, (B,) values by name, in both forms.
+
+    "rho_source", "rho_target", "divergence_source", "divergence_target", and "extent_ratio", the
+    root mean squared radius of the source over that of the matches: 1 / a for matches shrunk by a.
+    """
+    assert found.matches is not None
+    matches = found.matches.float()
+    weights, mask = found.weights, batch.source_mask
+    m = moments(batch.source, matches, weights, mask)
+    assert m.source is not None
+    assert m.target is not None
+    sizes = [moment.diagonal(dim1=-2, dim2=-1).sum(-1) for moment in (m.source, m.target)]
+    values = {"extent_ratio": (sizes[0] / sizes[1]).sqrt()}
+    forms: tuple[Form, Form] = ("source", "target")
+    for form in forms:
+        how = stability(
+            batch.source, matches, weights=weights, mask=mask, iterations=iterations, form=form
+        )
+        values |= {f"rho_{form}": how.rho, f"divergence_{form}": how.divergence}
+    return values
