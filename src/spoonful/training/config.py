@@ -79,6 +79,17 @@ class RPMNet:
 
 
 @dataclass(frozen=True)
+class PointNetLK:
+    """PointNetLK; see `spoonful.models.PointNetLK`."""
+
+    dim: int = field(default=1024, metadata=_in(8, 65536))
+    pool: Literal["max", "avg"] = "max"
+    iterations: int = field(default=10, metadata=_in(1, 1000))
+    delta: float = field(default=1e-2, metadata=_in(1e-6, 0.9))
+    residual_weight: float = field(default=1.0, metadata=_in(0))
+
+
+@dataclass(frozen=True)
 class Refine:
     """The refinement layer; see `spoonful.geometry.SpoonfulLayer`."""
 
@@ -147,6 +158,9 @@ class Runtime:
     """Of the network; geometry is float32 always. "auto" is bf16 on accelerators."""
     compile: bool = False
     """Compile the network's parts."""
+    graph: bool = False
+    """Record a step as a CUDA graph and replay it; on one CUDA device, and where the perturbation
+    does not change from step to step."""
     validate_every: int = field(default=1, metadata=_in(1))
     """Epochs from one validation to the next; the last is always validated."""
     checkpoint_seconds: float = field(default=60.0, metadata=_in(0))
@@ -167,10 +181,11 @@ class Config:
     """The preset it came from."""
     seed: int = field(default=0, metadata=_in(0, 2**63 - 1))
     """Of the weights, of the pairs, and of perturbed starts."""
-    model: Literal["dcp", "rpmnet"] = "dcp"
+    model: Literal["dcp", "rpmnet", "pointnetlk"] = "dcp"
     data: Data = field(default_factory=Data)
     dcp: DCP = field(default_factory=DCP)
     rpmnet: RPMNet = field(default_factory=RPMNet)
+    pointnetlk: PointNetLK = field(default_factory=PointNetLK)
     refine: Refine = field(default_factory=Refine)
     loss: Loss = field(default_factory=Loss)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -181,6 +196,11 @@ class Config:
         for path, value, kind, allowed in _settings(self):
             _check(path, value, kind, allowed)
         protocols.get(self.data.protocol)
+        if self.model == "pointnetlk" and self.refine.mode != "none":
+            raise ValueError(
+                "refine.mode must be none for pointnetlk: it has no matches that the layer could "
+                f"refine; got {self.refine.mode!r}"
+            )
         marks = self.optimizer.milestones
         if any(not 0 < mark < 1 for mark in marks) or list(marks) != sorted(marks):
             raise ValueError(

@@ -73,11 +73,15 @@ class Stepper:
         self._parameters: list[Tensor] = list(self._named.values())
         self._buffers = list(model.buffers())
         self._device = self._parameters[0].device
+        on_cuda = self._device.type == "cuda"
+        # On the device, where the rate too can change between replays of a recorded step.
+        rate = torch.tensor(settings.lr, device=self._device) if on_cuda else settings.lr
         self._adam = torch.optim.Adam(
             self._parameters,
-            lr=settings.lr,
+            lr=rate,
             weight_decay=settings.weight_decay,
             fused=True,  # the fused kernels can skip a step by a flag on the device
+            capturable=on_cuda,
         )
         self.average: dict[str, Tensor] = {}
         if settings.ema:
@@ -89,6 +93,19 @@ class Stepper:
 
     def __call__(self, batch: Batch, lr: float) -> Outcome:
         """Take a step on this process' slice of `batch`."""
+        self.set_rate(lr)
+        return self.step(batch)
+
+    def set_rate(self, lr: float) -> None:
+        """Set the learning rate of the steps to come."""
+        group = self._adam.param_groups[0]
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+    def step(self, batch: Batch) -> Outcome:
+        """Take a step at the rate that is set; nothing in it depends on the host."""
         before = [buffer.clone() for buffer in self._buffers]
         with self.network():
             output = self.model(batch)
@@ -101,7 +118,6 @@ class Stepper:
         largest = self.settings.clip or float("inf")
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, largest)
         skipped = (~(loss.isfinite() & norm.isfinite())).float()
-        self._adam.param_groups[0]["lr"] = lr
         self._adam.found_inf = skipped  # type: ignore[attr-defined]
         self._adam.grad_scale = None  # type: ignore[attr-defined]
         self._adam.step()

@@ -26,6 +26,7 @@ from spoonful.training import build, checkpoint, corpora, distributed, tensorfil
 from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
+from spoonful.training.graphed import GraphedSteps
 from spoonful.training.journal import Journal, plain
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
@@ -155,6 +156,10 @@ class Trainer:
         self.stepper = Stepper(
             self.model, config.optimizer, terms=config.loss, bf16=self.bf16, group=group
         )
+        self._take: Stepper | GraphedSteps = self.stepper
+        steady = config.refine.mode != "perturbed" or config.refine.schedule == "constant"
+        if config.runtime.graph and device.type == "cuda" and group.size == 1 and steady:
+            self._take = GraphedSteps(self.stepper)
         data: Corpus | Sequence[Any] | None = corpus
         if data is None and self.protocol.sampling == "given":
             data = corpora.load_scans(config.data.corpus, self.protocol)
@@ -211,7 +216,7 @@ class Trainer:
             for batch in self.pairs.epoch(skip=progress.in_epoch):
                 share = 0.0 if progress.total is None else progress.step / progress.total
                 self._turn_by(turn_bound(config.refine, share))
-                outcome = self.stepper(self.group.slice(batch), rate(config.optimizer, share))
+                outcome = self._take(self.group.slice(batch), rate(config.optimizer, share))
                 self._queue.append(_Seen(outcome, batch))
                 progress.step += 1
                 progress.in_epoch += 1
