@@ -1,0 +1,11 @@
+"""Two scans in, one trusted or doubted pose out: the whole registration, for users.
+
+`register(source, target)` takes arrays, files and objects of other libraries, whatever their
+units, density and overlap, and returns an `Alignment`.
+"""
+
+from spoonful.pipeline.alignment import Alignment, Candidate, Matches, read_pose
+from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.register import METHODS, register
+
+__all__ = ["METHODS", "Alignment", "Candidate", "Matches", "as_cloud", "read_pose", "register"]

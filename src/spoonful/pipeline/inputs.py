@@ -1,0 +1,188 @@
+"""What users have at hand, as a cloud: arrays, tensors, files, objects of other libraries."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spoonful.data.clouds import (
+    DEFAULT_SAMPLES,
+    Cloud,
+    CloudFileError,
+    Mesh,
+    read_cloud,
+    read_mesh,
+)
+from spoonful.data.sampling.common import unit
+
+# Points taken from a mesh: about as many as a scan of one object has.
+MESH_SAMPLES = 20_000
+
+
+def as_cloud(
+    value: object,
+    *,
+    name: str = "cloud",
+    normals: object = None,
+    mesh_samples: int = MESH_SAMPLES,
+    seed: int = 0,
+) -> Cloud:
+    """One cloud of finite float64 points from whatever holds points.
+
+    Taken are: a path to any file that `read_cloud` reads; (N, 3) arrays and tensors, or anything
+    numpy can make one of; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh`
+    of this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds
+    of trimesh. Of a mesh `mesh_samples` points are taken, uniformly by area. Points with NaN or
+    infinite coordinates, which depth cameras write where they saw nothing, are left out.
+
+    Args:
+        value: the points.
+        name: how errors call it.
+        normals: (N, 3) array or tensor, one for each point of `value`; None takes those that
+            `value` carries, if any.
+        mesh_samples: points to take from a mesh.
+        seed: of the points taken from a mesh.
+
+    Raises:
+        ValueError: not points, no finite point, or normals that do not fit.
+        TypeError: an object that holds no points.
+
+    >>> as_cloud([[0.0, 0, 0], [1, 0, 0], [float("nan"), 0, 0]]).points
+    tensor([[0., 0., 0.],
+            [1., 0., 0.]], dtype=torch.float64)
+    >>> as_cloud(torch.zeros(5, 2), name="source")
+    Traceback (most recent call last):
+    ValueError: source must have shape (N, 3), got (5, 2)
+    """
+    cloud = _open(value, name, mesh_samples, seed)
+    points = cloud.points.detach().to("cpu", torch.float64)
+    own = cloud.normals
+    if normals is not None:
+        own = _tensor(normals, f"{name}_normals")
+        if own.shape != points.shape:
+            raise ValueError(
+                f"{name}_normals must have the shape of {name}, {tuple(points.shape)}, "
+                f"got {tuple(own.shape)}"
+            )
+    finite = points.isfinite().all(-1)
+    if own is not None:
+        own = unit(own.detach().to("cpu", torch.float64))
+        # A normal that is missing here and there would poison every average it enters.
+        good = own.isfinite().all(-1) & (own.abs().amax(-1) > 0)
+        if not bool(good[finite].all()):
+            own = None
+    if not bool(finite.any()):
+        what = f"{len(points)} points, none of them finite" if len(points) else "no points"
+        raise ValueError(f"{name} must hold finite points, got {what}")
+    everything = bool(finite.all())
+    return Cloud(
+        points if everything else points[finite],
+        own if own is None or everything else own[finite],
+        None if cloud.colors is None else cloud.colors.cpu()[finite],
+    )
+
+
+def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
+    """`value` as a cloud, not yet judged."""
+    if isinstance(value, Cloud):
+        return value
+    generator = torch.Generator().manual_seed(seed)
+    if isinstance(value, Mesh):
+        return value.sample(samples, generator)
+    if isinstance(value, str | os.PathLike):
+        return _read(value, samples, generator)
+    if isinstance(value, Tensor):
+        return _from_table(value, name)
+    kind = type(value).__module__.split(".")[0]
+    if kind == "open3d":
+        return _from_open3d(value, name, samples, generator)
+    if kind == "trimesh":
+        return _from_trimesh(value, name, samples, generator)
+    return _from_table(_tensor(value, name), name)
+
+
+def _read(path: str | os.PathLike[str], samples: int, generator: torch.Generator) -> Cloud:
+    cloud = read_cloud(path, generator=generator, drop_nonfinite=True)
+    if len(cloud) == DEFAULT_SAMPLES:
+        # Perhaps a mesh, of which read_cloud takes this many points: too few for us.
+        with contextlib.suppress(CloudFileError):
+            return read_mesh(path, drop_nonfinite=True).sample(samples, generator)
+    return cloud
+
+
+def _tensor(value: Any, name: str) -> Tensor:
+    """What numpy can make an array of numbers of, as a float64 tensor."""
+    if isinstance(value, Tensor):
+        found = value
+    else:
+        from spoonful.extras import require
+
+        np = require("numpy", extra="data", why="Registering arrays")
+        try:
+            array = np.asarray(value)
+            array = array.astype(np.float64) if array.dtype.kind in "fiub" else None
+        except (TypeError, ValueError):
+            array = None
+        if array is None or array.ndim == 0:
+            raise TypeError(
+                f"{name} must be an array, a tensor, a path, or a cloud or mesh of spoonful, "
+                f"Open3D or trimesh, got {type(value).__name__}"
+            )
+        found = torch.from_numpy(array)
+    if found.is_complex():
+        raise TypeError(f"{name} must hold real numbers, got {found.dtype}")
+    return found.detach().to("cpu", torch.float64)
+
+
+def _from_table(table: Tensor, name: str) -> Cloud:
+    table = _tensor(table, name)
+    shape = tuple(table.shape)
+    if len(shape) != 2 or shape[1] not in (3, 6):
+        raise ValueError(f"{name} must have shape (N, 3), got {shape}")
+    if shape[1] == 3:
+        return Cloud(table)
+    normals = table[:, 3:]
+    length = torch.linalg.vector_norm(normals, dim=-1)
+    if not bool(((length - 1).abs() < 0.05)[table.isfinite().all(-1)].all()):
+        raise ValueError(
+            f"{name} has 6 columns, but the last three are not unit normals; "
+            f"give the points alone, {name}[:, :3]"
+        )
+    return Cloud(table[:, :3], normals)
+
+
+def _from_open3d(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+    # The tensor-based classes of open3d.t have a way back to the older ones.
+    value = value.to_legacy() if hasattr(value, "to_legacy") else value
+    if hasattr(value, "triangles"):
+        return _mesh(value.vertices, value.triangles, name, samples, generator)
+    if not hasattr(value, "points"):
+        raise TypeError(f"{name} must hold points, got Open3D's {type(value).__name__}")
+    has_normals = hasattr(value, "has_normals") and value.has_normals()
+    return Cloud(
+        _tensor(value.points, name).reshape(-1, 3),
+        _tensor(value.normals, name) if has_normals else None,
+    )
+
+
+def _from_trimesh(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+    if hasattr(value, "to_geometry"):
+        # A scene: one mesh of all its parts, where they stand.
+        value = value.to_geometry()
+    if len(getattr(value, "faces", ())):
+        return _mesh(value.vertices, value.faces, name, samples, generator)
+    if not hasattr(value, "vertices"):
+        raise TypeError(f"{name} must hold points, got trimesh's {type(value).__name__}")
+    return Cloud(_tensor(value.vertices, name).reshape(-1, 3))
+
+
+def _mesh(vertices: Any, faces: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+    points = _tensor(vertices, name).reshape(-1, 3)
+    triangles = _tensor(faces, name).reshape(-1, 3).to(torch.int64)
+    if len(triangles) == 0:
+        return Cloud(points)
+    return Mesh(points, triangles).sample(samples, generator)

@@ -1,0 +1,268 @@
+"""A registration as a page to turn with the mouse: before, after, matches, residuals, numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import webbrowser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.extras import require
+from spoonful.geometry import Pose
+from spoonful.pipeline.alignment import Alignment
+from spoonful.view import (
+    CloudLayer,
+    ColorScale,
+    Fact,
+    LinkLayer,
+    PoseStop,
+    Table,
+    Verdict,
+    View,
+    write_page,
+)
+from spoonful.view.layers import Up, sample
+
+# More lines than this hide one another.
+LINES = 150
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    alignment: Alignment,
+    *,
+    names: Sequence[str] = ("source", "target"),
+    title: str = "",
+    unit: str = "",
+    command: str | Sequence[str] = "",
+    up: Up = "z",
+    max_points: int = 50_000,
+) -> Path:
+    """Write one self-contained HTML file that shows a registration.
+
+    It works offline, opened from disk: both clouds before and after, the matches that support the
+    pose, the distance of each source point to the target as a colour, a slider over the poses on
+    the way, the numbers, the warnings. Two clouds of 50,000 points take about 2 MB.
+
+    Args:
+        path: the file to write; its folder is made if need be, an old file is replaced whole.
+        alignment: what `register` returned.
+        names: what source and target are called, such as the files' names.
+        title: the heading; "" makes one of the names.
+        unit: of the clouds' coordinates: "m", "mm"; "" where it is not known.
+        command: what made this page, as one string or as a list of arguments.
+        up: the axis that points up at first.
+        max_points: larger clouds are shown thinned to this many; the numbers are of all points.
+
+    Returns:
+        The path that was written.
+    """
+    source, target = alignment.source, alignment.target
+    stops = _stops(alignment.poses, alignment.pose)
+    kept = sample(len(source), max_points)
+    seen = source.select(kept)
+    residuals = _residuals(seen.points, target.points, stops)
+    first, last = _apart(names)
+    layers = [
+        CloudLayer(first, seen.points, seen.normals, residuals, moves=True),
+        CloudLayer(last, target.points, target.normals),
+    ]
+    links, views = [], [View("Before", stops[0][0]), View("After", stops[-1][0])]
+    if len(alignment.matches.source):
+        links = [LinkLayer("matches", *alignment.matches[:2], visible=False)]
+        views.append(View("Matches", stops[-1][0], links=True, apart=True))
+    views.append(View("Residuals", stops[-1][0], color_by="values"))
+    notes = [alignment.reason] if alignment.reason else []
+    if len(seen) < len(source):
+        notes.append(f"Showing {len(seen):,} of the {len(source):,} points of {first}.")
+    return write_page(
+        path,
+        title=title or f"{first} onto {last}",
+        subtitle=f"{alignment.method}, {alignment.seconds:.2g} s",
+        verdict=verdict(alignment),
+        layers=layers,
+        poses=[
+            PoseStop(name, pose, _caption(distance, alignment.radius, unit))
+            for (name, pose), distance in zip(stops, residuals, strict=True)
+        ],
+        links=links,
+        views=views,
+        facts=facts(alignment, unit),
+        warnings=alignment.warnings,
+        notes=notes,
+        tables=_tried(alignment),
+        # A few times what counts as near: the rest is not part of the overlap.
+        scale=ColorScale("residual", unit, low=0.0, high=3 * alignment.radius),
+        command=command,
+        up=up,
+        max_points=max_points,
+        max_lines=LINES,
+    )
+
+
+def show(alignment: Alignment, **options: Any) -> Path:
+    """Write the report to a temporary file and open it in the browser.
+
+    Args:
+        alignment: what `register` returned.
+        options: as for `write_report`.
+
+    Returns:
+        The page, in case there is no browser here. It stays until the system tidies up.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="spoonful-"))
+    page = write_report(folder / "registration.html", alignment, **options)
+    webbrowser.open(page.as_uri())
+    return page
+
+
+class Turn(NamedTuple):
+    """A rotation by an angle about an axis, by the right-hand rule.
+
+    Attributes:
+        degrees: from 0 to 180.
+        axis: a unit vector; None for a rotation by nothing.
+    """
+
+    degrees: float
+    axis: tuple[float, float, float] | None
+
+
+def turn_of(rotation: Tensor) -> Turn:
+    """The angle and axis of a rotation (3, 3), exact for small angles and for half turns alike.
+
+    >>> turn = turn_of(torch.tensor([[-1.0, 0, 0], [0, -1, 0], [0, 0, 1]]))
+    >>> turn.degrees, turn.axis
+    (180.0, (0.0, 0.0, 1.0))
+    >>> turn_of(torch.eye(3))
+    Turn(degrees=0.0, axis=None)
+    """
+    R = rotation.detach().to("cpu", torch.float64)
+    # The quaternion (w, v) is the eigenvector of this matrix's largest eigenvalue, 1 for a rotation
+    # (Bar-Itzhack 2000), which has no bad angles.
+    skew = torch.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    K = R.new_zeros(4, 4)
+    K[0, 0] = R.trace()
+    K[0, 1:] = K[1:, 0] = skew
+    K[1:, 1:] = R + R.T - R.trace() * torch.eye(3, dtype=torch.float64)
+    quaternion = torch.linalg.eigh(K / 3).eigenvectors[:, -1]
+    w, vector = quaternion[0], quaternion[1:]
+    # One of the two signs: a turn of at most 180 degrees, and a half turn about the upper axis.
+    largest = int(vector.abs().argmax())
+    if float(w) < -1e-12 or (abs(float(w)) <= 1e-12 and float(vector[largest]) < 0):
+        w, vector = -w, -vector
+    length = vector.norm()
+    if float(length) < 1e-12:
+        return Turn(0.0, None)
+    degrees = float(torch.rad2deg(2 * torch.atan2(length, w.clamp_min(0.0))))
+    x, y, z = (round(value, 12) + 0.0 for value in (vector / length).tolist())
+    return Turn(degrees, (x, y, z))
+
+
+def verdict(alignment: Alignment) -> Verdict:
+    """Whether to believe it, in a word and a sentence."""
+    sure = f"estimated {alignment.confidence:.0%} likely to be right"
+    if alignment.confident:
+        return Verdict("Confident", True, sure)
+    return Verdict("Doubtful", False, f"{sure}: look before you use it")
+
+
+def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
+    """The numbers of a registration, in the order in which they are read."""
+    turn = turn_of(alignment.pose.rotation)
+    shift = alignment.pose.translation
+    near = _length(alignment.radius, unit)
+    rows = [
+        Fact("Rotation", turn.degrees, "°"),
+        Fact("Axis", "none" if turn.axis is None else axis_text(turn.axis)),
+        Fact("Translation", vector_text(shift.tolist()), unit),
+        Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
+        Fact("Inlier RMSE", alignment.rmse, unit),
+        Fact("Overlap", f"{alignment.overlap:.0%}"),
+        Fact("Confidence", f"{alignment.confidence:.2f}"),
+        Fact("Method", alignment.method),
+        Fact("Source points", len(alignment.source)),
+        Fact("Target points", len(alignment.target)),
+        Fact("Time", alignment.seconds, "s"),
+    ]
+    if alignment.voxel:
+        rows.insert(-3, Fact("Voxels", alignment.voxel, unit))
+    return rows
+
+
+def axis_text(axis: Sequence[float]) -> str:
+    """A direction for reading.
+
+    >>> axis_text((0.0186, -0.9997, 0.0))
+    '0.019, -1.000, 0.000'
+    """
+    return ", ".join(f"{round(value, 3) + 0.0:.3f}" for value in axis)
+
+
+def vector_text(values: Sequence[float]) -> str:
+    """Three numbers for reading, all with as many decimals as the largest needs.
+
+    >>> vector_text((0.5, -1.25, 1e-9)), vector_text((0.03684, -0.00025, 0.038))
+    ('0.500, -1.250, 0.000', '0.03684, -0.00025, 0.03800')
+    """
+    largest = max((abs(value) for value in values), default=0.0)
+    digits = 3 - math.floor(math.log10(largest)) if largest > 0 else 0
+    decimals = min(max(digits, 2), 12)
+    return ", ".join(f"{round(value, decimals) + 0.0:.{decimals}f}" for value in values)
+
+
+def _length(value: float, unit: str) -> str:
+    return Fact("", value, unit).shown()
+
+
+def _apart(names: Sequence[str]) -> tuple[str, str]:
+    """Two names that differ: a file may be registered with its namesake."""
+    first, last = names
+    return (first, last) if first != last else (f"{first} (source)", f"{last} (target)")
+
+
+def _stops(poses: Mapping[str, Pose], final: Pose) -> list[tuple[str, Pose]]:
+    """The poses on the way, without those that change nothing; the last is the answer."""
+    stops = [*poses.items()]
+    if not stops or not _same(stops[-1][1], final):
+        stops.append(("final", final))
+    kept = [stops[0]]
+    for stop in stops[1:]:
+        if _same(kept[-1][1], stop[1]) and len(kept) > 1:
+            kept[-1] = stop
+        else:
+            kept.append(stop)
+    return kept
+
+
+def _same(a: Pose, b: Pose) -> bool:
+    return bool(torch.equal(a.matrix(), b.matrix()))
+
+
+def _residuals(
+    source: Tensor, target: Tensor, stops: Sequence[tuple[str, Pose]]
+) -> Sequence[Tensor]:
+    """For each pose, (N,) distances of the moved points to the nearest of the target."""
+    spatial = require("scipy.spatial", extra="classical", why="Measuring residuals")
+    tree = spatial.cKDTree(target.numpy())
+    rows = []
+    for _, pose in stops:
+        moved = pose.to(torch.float64).apply(source.to(torch.float64))
+        rows.append(torch.from_numpy(tree.query(moved.numpy(), workers=1)[0]))
+    return torch.stack(rows)  # type: ignore[return-value]  # a tensor is a sequence of its rows
+
+
+def _caption(distance: Tensor, radius: float, unit: str) -> str:
+    share = float((distance <= radius).double().mean())
+    return f"{share:.0%} within {_length(radius, unit)}"
+
+
+def _tried(alignment: Alignment) -> list[Table]:
+    rows = [(c.name, round(c.score, 4), round(c.seconds, 2)) for c in alignment.candidates]
+    return [Table("What was tried", ("method", "score", "s"), rows)] if rows else []
