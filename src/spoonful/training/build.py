@@ -11,7 +11,7 @@ from torch import Tensor
 from spoonful.data import protocols
 from spoonful.data.protocols import Protocol
 from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer
-from spoonful.models import DCP, RegistrationModel, RPMNet
+from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet
 from spoonful.training.config import Config, Refine
 
 
@@ -23,6 +23,8 @@ def model(config: Config) -> RegistrationModel:
     >>> model(small).refine
     SpoonfulLayer(iterations=5, form='source', start='kabsch')
     """
+    if config.model == "pointnetlk":
+        return PointNetLK(**asdict(config.pointnetlk))
     shared: dict[str, Any] = {"refine": layer(config.refine), "loss_on": config.refine.loss_on}
     if config.model == "dcp":
         return DCP(**asdict(config.dcp), **shared)

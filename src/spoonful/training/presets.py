@@ -3,7 +3,12 @@
 The schedules are the published ones: Deep Closest Point's `main.py` (Adam, rate 1e-3, weight
 decay 1e-4, 250 epochs of batches of 32, a tenth of the rate after 75, 150 and 200) and RPM-Net's
 `train.py` (Adam, rate 1e-4, 1000 epochs of batches of 8, validated every 4). Neither clips
-gradients. A name may end in "+" and a mode of the layer, "dcp/unseen+perturbed".
+gradients. PointNetLK's `train_pointlk.py` has Adam at 1e-3, 200 epochs of batches of 32 and no
+schedule; it starts from the features of a classifier, where ours are learned from nothing, with
+clipped gradients, because Gauss-Newton steps on unlearned features can be wild.
+
+A name may end in "+" and a mode of the layer, "dcp/unseen+perturbed"; PointNetLK has no matches,
+and so no layer.
 """
 
 from __future__ import annotations
@@ -29,6 +34,11 @@ _RPMNET = Config(
     budget=Budget(epochs=1000.0),
     runtime=Runtime(validate_every=4),
 )
+_POINTNETLK = Config(
+    model="pointnetlk",
+    optimizer=Optimizer(lr=1e-3, weight_decay=0.0, milestones=(0.6, 0.85), clip=1.0),
+    budget=Budget(epochs=200.0),
+)
 
 _PRESETS = {
     "dcp/clean": replace(_DCP, data=Data(protocol="dcp-clean")),
@@ -37,6 +47,9 @@ _PRESETS = {
     "rpmnet/jitter": replace(_RPMNET, data=replace(_RPMNET.data, protocol="rpm-jitter")),
     "rpmnet/crop": _RPMNET,
     "rpmnet/crop-no-inlier": replace(_RPMNET, rpmnet=RPMNet(inlier_weight=0.0)),
+    "pointnetlk/clean": replace(_POINTNETLK, data=Data(protocol="dcp-clean")),
+    "pointnetlk/unseen": replace(_POINTNETLK, data=Data(protocol="dcp-unseen")),
+    "pointnetlk/crop": replace(_POINTNETLK, data=Data(protocol="rpm-crop")),
     # Small enough for two CPU cores: point-pair features need little training.
     "quick": Config(
         model="rpmnet",
