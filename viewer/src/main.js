@@ -1,5 +1,6 @@
 // Entry point: reads the page's data, builds the view and its controls, and joins them.
 
+import { Aside } from "./aside.js";
 import { Cloud, Links } from "./clouds.js";
 import { Motion } from "./motion.js";
 import {
@@ -11,6 +12,7 @@ import {
   shownMatrix,
   sizeSlider,
   Timeline,
+  viewChoice,
 } from "./panel.js";
 import { readPage } from "./payload.js";
 import { around, Stage } from "./stage.js";
@@ -18,12 +20,13 @@ import { onThemeChange } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** Frame what matters: every pose, unless a far-off start would leave the result a speck. */
-function framing(clouds, motion) {
+/** Frame what matters: every pose, unless a far-off start would leave the result too small. Where
+ *  a button frames the start, less of it is enough. */
+function framing(clouds, motion, views) {
   const final = clouds.map((cloud) => [cloud, motion.at(motion.last)]);
   const all = motion.stops.flatMap((_, i) => clouds.map((cloud) => [cloud, motion.at(i)]));
   const [near, wide] = [around(final), around(all)];
-  return wide.radius < 2.5 * near.radius ? wide : near;
+  return wide.radius < (views.length ? 1.3 : 2.5) * near.radius ? wide : near;
 }
 
 /** `#pose=1.5` in the address: a link to one moment, which then stays still. */
@@ -68,20 +71,30 @@ function start() {
   const things = [...clouds, ...links];
   stage.add(...things);
 
+  const aside = new Aside(clouds, stage);
   const axes = new Axes($("axes"));
   stage.afterDraw = () => axes.update(stage.camera);
 
   let time = 0;
+  const place = () => {
+    const pose = aside.place(motion.at(time));
+    for (const thing of things) thing.moveTo(motion.segment(time), pose);
+    stage.invalidate();
+  };
   const moveTo = (to) => {
     time = to;
-    const pose = motion.at(time);
-    for (const thing of things) thing.moveTo(motion.segment(time), pose);
+    place();
     if (page.moving) showMatrix(page.stops[Math.round(time)]);
-    stage.invalidate();
+    mark();
   };
 
   let byValue = page.by_value;
-  const lists = [layerList(things, () => stage.invalidate())];
+  const changed = () => {
+    stage.invalidate();
+    mark();
+  };
+  const list = layerList(things, changed);
+  const lists = [list];
   if (page.scale) {
     lists.push(
       colorChoice(page.scale, byValue, (choice) => {
@@ -92,7 +105,33 @@ function start() {
   }
   const paint = () => {
     stage.paint(byValue);
-    for (const list of lists) list.paint(byValue);
+    for (const each of lists) each.paint(byValue);
+    mark();
+  };
+
+  const setAside = (on, pose) =>
+    aside.set(on, motion.at(pose), timeline?.calm ?? true, () => {
+      place();
+      mark();
+    });
+  const choose = (view) => {
+    byValue = view.by_value;
+    for (const { object } of links) object.visible = view.links;
+    list.sync();
+    setAside(view.apart, view.pose ?? time);
+    if (view.pose !== null) timeline?.glide(view.pose);
+    paint();
+  };
+  const buttons = viewChoice($("views"), page.views, choose);
+  const mark = () => {
+    const lines = links.some(({ object }) => object.visible);
+    buttons.mark(
+      (view) =>
+        (view.pose === null || view.pose === time) &&
+        view.by_value === byValue &&
+        view.apart === aside.on &&
+        (view.links === lines || !links.length),
+    );
   };
   onThemeChange(paint);
   const size = sizeSlider((scale) => {
@@ -100,7 +139,10 @@ function start() {
     stage.invalidate();
   });
   $("layers").append(...lists.flatMap(({ rows }) => rows), size);
-  $("reset").addEventListener("click", () => stage.reset());
+  $("reset").addEventListener("click", () => {
+    if (aside.on) setAside(false, time);
+    stage.reset();
+  });
   $("save").addEventListener("click", () => savePicture(stage));
   for (const id of ["layers", "buttons", "axes"]) $(id).removeAttribute("hidden");
   $("pose").hidden = !page.moving;
@@ -112,7 +154,7 @@ function start() {
   $("timeline").hidden = !timeline;
   stage.covered = () => (timeline ? stage.canvas.clientHeight - $("timeline").offsetTop : 0);
   paint();
-  stage.frame(framing(clouds, motion));
+  stage.frame(framing(clouds, motion, page.views));
   stage.resize();
   if (timeline) begin(timeline);
   else moveTo(0);
@@ -127,6 +169,7 @@ function start() {
       timeline?.go(to);
     },
     draw: () => stage.draw(),
+    view: (name) => choose(page.views.find((view) => view.name === name)),
     centroid: (name) => clouds.find(({ layer }) => layer.name === name).centroid().toArray(),
     camera: () => stage.camera.position.toArray(),
   };

@@ -19,6 +19,7 @@ const counted = (count) => count.toLocaleString("en");
 /** Check boxes, one for each cloud and each set of lines; `paint` gives them the clouds' colours. */
 export function layerList(things, onChange) {
   const swatches = [];
+  const boxes = [];
   const rows = things.map(({ layer, object }) => {
     const swatch = h("span", { class: layer.points ? "swatch" : "swatch line", "aria-hidden": "true" });
     swatches.push([swatch, layer]);
@@ -31,6 +32,7 @@ export function layerList(things, onChange) {
         onChange();
       },
     });
+    boxes.push([box, object]);
     return h(
       "label",
       { class: "layer" },
@@ -46,7 +48,11 @@ export function layerList(things, onChange) {
       swatch.style.background = !byValue ? pick(color) : values ? gradient() : cssColor(plain);
     }
   };
-  return { rows, paint };
+  /** Bring the check boxes in line with what was shown or hidden elsewhere. */
+  const sync = () => {
+    for (const [box, object] of boxes) box.checked = object.visible;
+  };
+  return { rows, paint, sync };
 }
 
 /** "By cloud" or "by residual", with the scale's legend, which `paint` colours. */
@@ -59,28 +65,49 @@ export function colorChoice(scale, byValue, onChange) {
     bar,
     h("div", { class: "ends" }, h("span", {}, low), h("span", {}, high)),
   );
-  const choice = (label, value) =>
-    h(
-      "label",
-      {},
-      h("input", {
-        type: "radio",
-        name: "colour",
-        checked: value === byValue,
-        onchange: () => {
-          legend.hidden = !value;
-          onChange(value);
-        },
-      }),
-      h("span", {}, label),
-    );
+  const inputs = [];
+  const choice = (label, value) => {
+    const input = h("input", {
+      type: "radio",
+      name: "colour",
+      checked: value === byValue,
+      onchange: () => onChange(value),
+    });
+    inputs.push([input, value]);
+    return h("label", {}, input, h("span", {}, label));
+  };
   const choices = h(
     "div",
     { class: "choice", role: "radiogroup", "aria-label": "Colour" },
     choice("by cloud", false),
     choice(`by ${scale.label}`, true),
   );
-  return { rows: [choices, legend], paint: () => (bar.style.background = gradient()) };
+  const paint = (shown) => {
+    bar.style.background = gradient();
+    legend.hidden = !shown;
+    for (const [input, value] of inputs) input.checked = value === shown;
+  };
+  return { rows: [choices, legend], paint };
+}
+
+/** Buttons over the view; `mark` checks the one whose look the page has, or none. */
+export function viewChoice(element, views, onChoose) {
+  const inputs = views.map((view) =>
+    h("input", { type: "radio", name: "view", onchange: () => onChoose(view) }),
+  );
+  const labels = views.map(({ name }, i) => h("label", {}, inputs[i], h("span", {}, name)));
+  element.append(...labels);
+  element.hidden = !views.length;
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const view = views[Number(event.key) - 1];
+    if (view) onChoose(view);
+  });
+  const mark = (fits) => {
+    const which = views.findIndex(fits);
+    inputs.forEach((input, i) => (input.checked = i === which));
+  };
+  return { mark };
 }
 
 /** A labelled slider for the size of the points, in doublings. */
@@ -124,6 +151,24 @@ export function shownMatrix(matrix) {
   const cells = matrix.map((row) => row.map(shownNumber));
   const widths = cells[0].map((_, j) => Math.max(...cells.map((row) => row[j].length)));
   return cells.map((row) => row.map((cell, j) => cell.padStart(widths[j])).join("  ")).join("\n");
+}
+
+/** Call `step` with 0 ... 1, starting and ending slowly; returns a function that stops it. */
+export function tween(duration, calm, step) {
+  let frame = null;
+  let elapsed = 0;
+  let before = null;
+  const tick = (now) => {
+    // On a machine that stutters the motion slows down rather than jumps to its end.
+    elapsed += Math.min(now - (before ?? now), 100);
+    before = now;
+    const done = Math.min(elapsed / duration, 1);
+    frame = done < 1 ? requestAnimationFrame(tick) : null;
+    step(done * done * (3 - 2 * done));
+  };
+  if (calm) step(1);
+  else frame = requestAnimationFrame(tick);
+  return () => cancelAnimationFrame(frame);
 }
 
 const PLAY = "M5 3.2v9.6L13 8z";
@@ -236,7 +281,7 @@ export class Timeline {
   }
 
   stop() {
-    cancelAnimationFrame(this.playing);
+    this.playing?.();
     this.playing = null;
     this.icon.setAttribute("d", PLAY);
     this.button.setAttribute("aria-label", "Play the poses");
@@ -247,20 +292,12 @@ export class Timeline {
     this.stop();
     if (this.calm) return this.go(to);
     const from = this.time;
-    let elapsed = 0;
-    let before = null;
-    const tick = (now) => {
-      // On a machine that stutters the motion slows down rather than jumps to its end.
-      elapsed += Math.min(now - (before ?? now), 100);
-      before = now;
-      const done = Math.min(elapsed / duration, 1);
-      this.go(done === 1 ? to : from + (to - from) * done * done * (3 - 2 * done));
-      if (done === 1) this.stop();
-      else this.playing = requestAnimationFrame(tick);
-    };
     this.icon.setAttribute("d", PAUSE);
     this.button.setAttribute("aria-label", "Pause");
-    this.playing = requestAnimationFrame(tick);
+    this.playing = tween(duration, false, (done) => {
+      this.go(done === 1 ? to : from + (to - from) * done);
+      if (done === 1) this.stop();
+    });
   }
 
   /** Show the names of the ends, and between them of every second, third, ... stop, as fits. */

@@ -74,6 +74,23 @@ export class Stage {
     this.invalidate();
   }
 
+  /** Frame a sphere from where one looks already. */
+  fit(sphere) {
+    this.sphere = sphere;
+    const { center, radius } = sphere;
+    const towards = this.camera.position.clone().sub(this.controls.target).normalize();
+    const distance = (1.02 * radius) / Math.sin((FIELD_OF_VIEW * Math.PI) / 360);
+    this.camera.position.copy(center).addScaledVector(towards, distance);
+    this.controls.target.copy(center);
+    this.invalidate();
+  }
+
+  /** The direction on the screen to the right. */
+  right() {
+    const { elements } = this.camera.matrixWorld;
+    return new Vector3(elements[0], elements[1], elements[2]).normalize();
+  }
+
   paint(byValue) {
     this.renderer.setClearColor(cssColor("--stage"));
     for (const thing of this.things) thing.paint(byValue);
@@ -154,18 +171,22 @@ export class Stage {
   }
 }
 
+/** Points of a cloud at a pose, enough of them to tell where it is. */
+export function spots({ layer }, pose) {
+  const out = [];
+  const count = layer.points.length / 3;
+  const stride = Math.ceil(count / 4000);
+  for (let i = 0; i < count; i += stride) {
+    const spot = new Vector3().fromArray(layer.points, 3 * i);
+    out.push(layer.moves ? spot.applyMatrix4(pose) : spot);
+  }
+  return out;
+}
+
 /** A sphere around clouds at given poses: [[cloud, pose], ...]. */
 export function around(placed) {
-  const spots = [];
-  for (const [{ layer }, pose] of placed) {
-    const count = layer.points.length / 3;
-    const stride = Math.ceil(count / 4000); // a few thousand of them tell where a cloud is
-    for (let i = 0; i < count; i += stride) {
-      const spot = new Vector3().fromArray(layer.points, 3 * i);
-      spots.push(layer.moves ? spot.applyMatrix4(pose) : spot);
-    }
-  }
-  const center = new Box3().setFromPoints(spots).getCenter(new Vector3());
-  const radius = spots.reduce((most, spot) => Math.max(most, spot.distanceTo(center)), 1e-6);
+  const spread = placed.flatMap(([cloud, pose]) => spots(cloud, pose));
+  const center = new Box3().setFromPoints(spread).getCenter(new Vector3());
+  const radius = spread.reduce((most, spot) => Math.max(most, spot.distanceTo(center)), 1e-6);
   return new Sphere(center, radius);
 }

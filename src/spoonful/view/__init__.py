@@ -3,7 +3,16 @@
 >>> from spoonful.view import CloudLayer, Fact, PoseStop, write_page
 """
 
-from spoonful.view.layers import CloudLayer, ColorScale, Fact, LinkLayer, PoseStop
+from spoonful.view.layers import (
+    CloudLayer,
+    ColorScale,
+    Fact,
+    LinkLayer,
+    PoseStop,
+    Table,
+    Verdict,
+    View,
+)
 from spoonful.view.page import write_page
 from spoonful.view.picture import write_picture
 
@@ -13,6 +22,9 @@ __all__ = [
     "Fact",
     "LinkLayer",
     "PoseStop",
+    "Table",
+    "Verdict",
+    "View",
     "write_page",
     "write_picture",
 ]

@@ -125,6 +125,56 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class View:
+    """A way to look at the page, chosen with one click above the clouds.
+
+    Attributes:
+        name: on its button: "Before", "Matches".
+        pose: the name of the `PoseStop` it goes to; None stays where the slider is.
+        color_by: "cloud" or "values".
+        links: whether lines are shown.
+        apart: draw the moving clouds beside the others, so that lines between them can be
+            followed. The poses and numbers stay what they are.
+    """
+
+    name: str
+    pose: str | None = None
+    color_by: str = "cloud"
+    links: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result in a word, above everything else.
+
+    Attributes:
+        word: "Confident".
+        good: whether it is shown as good news or as a warning.
+        detail: the rest of the sentence.
+    """
+
+    word: str
+    good: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that the reader may open.
+
+    Attributes:
+        title: what one clicks to open it.
+        columns: their names; columns of numbers are set to the right.
+        rows: as many cells each; floats are shown with four significant digits.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[float | int | str]]
+
+
+@dataclass(frozen=True)
 class ColorScale:
     """What the layers' `values` are and the range of the colours.
 

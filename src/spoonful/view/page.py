@@ -39,7 +39,10 @@ from spoonful.view.layers import (
     Fact,
     LinkLayer,
     PoseStop,
+    Table,
     Up,
+    Verdict,
+    View,
     check_choice,
     check_layers,
     cloud,
@@ -59,9 +62,12 @@ def write_page(
     layers: Sequence[CloudLayer],
     poses: Sequence[PoseStop] = (),
     links: Sequence[LinkLayer] = (),
+    views: Sequence[View] = (),
+    verdict: Verdict | None = None,
     facts: Sequence[Fact] = (),
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
+    tables: Sequence[Table] = (),
     scale: ColorScale | None = None,
     color_by: str = "cloud",
     subtitle: str = "",
@@ -82,9 +88,13 @@ def write_page(
         layers: the clouds, at least one, with different names.
         poses: the poses of those that move (`CloudLayer.moves`), in the order of the slider.
         links: lines between matched points.
+        views: buttons above the clouds, each a pose, a colouring and whether lines are shown. The
+            page opens with the one that fits the last pose, or the colouring of `color_by`.
+        verdict: the result in a word.
         facts: rows of the table of numbers.
         warnings: sentences that the reader must not miss.
         notes: further sentences.
+        tables: further tables, closed at first.
         scale: what the layers' values mean and the range of their colours.
         color_by: "cloud" or "values", the colouring at first; the reader can switch.
         subtitle: a line under the title.
@@ -124,6 +134,7 @@ def write_page(
             raise ValueError(f"{name} must be at least 1, got {limit}")
     payload, thinned = _payload(layers, poses, links, scale, max_points, max_lines)
     payload |= {"up": up, "by_value": color_by == "values"}
+    payload["views"] = [_view(view, poses) for view in views]
     if color_by == "values" and payload["scale"] is None:
         raise ValueError("color_by is 'values', but no layer has values")
 
@@ -140,9 +151,12 @@ def write_page(
         names=_text(", ".join(layer.name for layer in layers)),
         style=style,
         subtitle=f'<p class="subtitle">{_text(subtitle)}</p>\n' if subtitle else "",
+        verdict=_verdict(verdict),
         warnings=_list("warnings", warnings),
         facts=_table(facts),
+        tables="".join(_details(table) for table in tables),
         notes=_list("notes", [*notes, *thinned]),
+        view_keys=_view_keys(len(views)),
         command=_command(command),
         footer=f"Spoonful {spoonful.__version__}, shown with three.js",
         payload=_json(payload),
@@ -389,6 +403,69 @@ def _table(facts: Sequence[Fact]) -> str:
         for fact in facts
     )
     return f'<table aria-label="Numbers">\n<tbody>\n{rows}</tbody>\n</table>\n'
+
+
+def _view(view: View, poses: Sequence[PoseStop]) -> dict[str, Any]:
+    """A view as the viewer reads it: its pose by number."""
+    check_choice(view.color_by, ("cloud", "values"), f"color_by of view {view.name!r}")
+    names = [stop.name for stop in poses]
+    if view.pose is not None:
+        check_choice(view.pose, names, f"pose of view {view.name!r}")
+    return {
+        "name": _clean(view.name),
+        "pose": None if view.pose is None else names.index(view.pose),
+        "by_value": view.color_by == "values",
+        "links": bool(view.links),
+        "apart": bool(view.apart),
+    }
+
+
+def _view_keys(count: int) -> str:
+    if count == 0:
+        return ""
+    keys = " ".join(f"<kbd>{i + 1}</kbd>" for i in range(min(count, 9)))
+    return f"<dt>View</dt><dd>the buttons on top, {keys}</dd>\n"
+
+
+def _verdict(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    kind = "good" if verdict.good else "doubtful"
+    return (
+        f'<p class="verdict {kind}"><strong>{_text(verdict.word)}</strong>'
+        f"<span>{_text(verdict.detail)}</span></p>\n"
+    )
+
+
+def _details(table: Table) -> str:
+    """A table that opens: numbers to the right, names to the left."""
+    for row in table.rows:
+        if len(row) != len(table.columns):
+            raise ValueError(
+                f"table {table.title!r} must have {len(table.columns)} cells in each row, "
+                f"got {len(row)}"
+            )
+    numeric = [
+        all(not isinstance(row[i], str) for row in table.rows) for i in range(len(table.columns))
+    ]
+    kinds = [' class="number"' if is_number else "" for is_number in numeric]
+    head = "".join(
+        f'<th scope="col"{kind}>{_text(name)}</th>'
+        for name, kind in zip(table.columns, kinds, strict=True)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{_text(number(cell))}</td>" for cell, kind in zip(row, kinds, strict=True)
+        )
+        + "</tr>\n"
+        for row in table.rows
+    )
+    return (
+        f"<details>\n<summary>{_text(table.title)}</summary>\n"
+        f'<table class="list">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+        "</details>\n"
+    )
 
 
 def _command(command: str) -> str:
