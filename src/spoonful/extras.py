@@ -38,6 +38,6 @@ def require(module: str, *, extra: str, why: str) -> Any:
             package = module.split(".")[0]
             raise MissingExtra(f"{why} needs {package}: pip install 'spoonful[{extra}]'") from None
         raise
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: a shared library it opens by itself
         raise MissingExtra(f"{why} needs {module}, which does not load here: {error}") from error
     return found

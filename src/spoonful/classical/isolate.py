@@ -73,6 +73,11 @@ def call(function: str, *args: Any, seconds: float = 60.0, **options: Any) -> Ou
     return _helper().call(function, args, options, seconds)
 
 
+def prepare(function: str) -> None:
+    """Import a function in the helper, without calling it; raises as `call` does."""
+    _helper().prepare(function)
+
+
 class Helper:
     """A process that makes calls, one at a time; started when it is first needed."""
 
@@ -87,14 +92,22 @@ class Helper:
     ) -> Outcome:
         """See `call`."""
         with self._lock:
-            if self._process is None:
-                self._start()
-            if function not in self._imported:
-                found = self._ask(("import", function, (), {}), _START_SECONDS)
-                if found.status != OK:
-                    raise ImportError(found.message)
-                self._imported.add(function)
+            self._prepare(function)
             return self._ask(("call", function, args, options), seconds)
+
+    def prepare(self, function: str) -> None:
+        """See `prepare`."""
+        with self._lock:
+            self._prepare(function)
+
+    def _prepare(self, function: str) -> None:
+        if self._process is None:
+            self._start()
+        if function not in self._imported:
+            found = self._ask(("import", function, (), {}), _START_SECONDS)
+            if found.status != OK:
+                raise ImportError(found.message)
+            self._imported.add(function)
 
     def stop(self) -> None:
         """End the process, if there is one."""

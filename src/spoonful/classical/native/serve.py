@@ -54,7 +54,10 @@ def answer(
 
 
 def find(function: str) -> Callable[..., Any]:
-    """The function at "package.module:name" or "path/of/a/file.py:name"."""
+    """The function at "package.module:name" or "path/of/a/file.py:name".
+
+    A file imports its library in a function `load`, so that it can be read where there is none.
+    """
     module, _, name = function.rpartition(":")
     if not module.endswith(".py"):
         return getattr(importlib.import_module(module), name)
@@ -63,6 +66,7 @@ def find(function: str) -> Callable[..., Any]:
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
+    loaded.load()
     return getattr(loaded, name)
 
 

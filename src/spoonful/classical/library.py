@@ -1,0 +1,137 @@
+"""Methods of compiled libraries: what they share.
+
+Each such method is a few settings and a small script in `spoonful.classical.native`, which calls
+the library for one pair in a helper process (`spoonful.classical.isolate`). A crash in it, a hang
+or a pose that is none ends in a status, with the pose that the method started from.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from spoonful.classical import isolate
+from spoonful.classical.contract import FAILED, PairwiseMethod
+from spoonful.extras import MissingExtra, require
+from spoonful.geometry import Pose
+from spoonful.registration import Registration
+
+_NATIVE = Path(__file__).parent / "native"
+# What a rotation in float64 may be off by; beyond it, it is not a rotation.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryMethod(PairwiseMethod):
+    """A method of a library that is an extra.
+
+    To write one, give the class variables, implement `_options`, and write the script.
+
+    Attributes:
+        seconds: how long one pair may take, after which its status is "time-limit".
+    """
+
+    library: ClassVar[str]
+    """The module to import."""
+    extra: ClassVar[str]
+    """The extra that installs it."""
+    script: ClassVar[str]
+    """"FILE.py:FUNCTION" in `spoonful.classical.native`. The function takes the source (N, 3) and
+    target (M, 3), their normals or None, and the start (4, 4), as float64 arrays, then the options
+    by name; and returns (matrix, place, status): (4, 4), the target point that each source point
+    was matched to, (N,) int64 with -1 for none, or None, and a status."""
+
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError(f"seconds must be positive, got {self.seconds}")
+
+    @abstractmethod
+    def _options(self, source: Tensor, target: Tensor) -> dict[str, Any]:
+        """The script's options for a pair."""
+
+    def check(self) -> None:
+        """Raise a `MissingExtra` if the library is not there or does not load.
+
+        The import is tried in the helper: it may take the process down where it is broken.
+        """
+        require("numpy", extra=self.extra, why=self.name)
+        try:
+            isolate.prepare(f"{_NATIVE / self.script}")
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] != self.library:
+                raise
+            raise MissingExtra(
+                f"{self.name} needs {self.library}: pip install 'spoonful[{self.extra}]'"
+            ) from None
+        except ImportError as error:
+            raise MissingExtra(
+                f"{self.name} needs {self.library}, which does not load here: {error}"
+            ) from None
+
+    def _solve_pair(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_normals: Tensor | None,
+        target_normals: Tensor | None,
+        init: Pose | None,
+    ) -> Registration:
+        self.check()
+        start = Pose.identity(dtype=source.dtype, device=source.device) if init is None else init
+        found = isolate.call(
+            f"{_NATIVE / self.script}",
+            *map(_array, (source, target, source_normals, target_normals, start.matrix())),
+            seconds=self.seconds,
+            **self._options(source, target),
+        )
+        if found.value is None:
+            return Registration(start, status=(found.status,))
+        matrix, place, status = found.value
+        pose = _pose(matrix)
+        if pose is None:
+            return Registration(start, status=(FAILED,))
+        matches = weights = None
+        if place is not None:
+            index = torch.from_numpy(place).to(target.device)
+            weights = (index >= 0).to(target.dtype)
+            matches = target[index.clamp_min(0)]
+        return Registration(
+            pose.to(source.dtype).to(source.device),
+            matches=matches,
+            weights=weights,
+            status=(status,),
+        )
+
+
+def radius(source: Tensor, target: Tensor) -> float:
+    """The radius of the larger of two clouds (N, 3), about its centroid.
+
+    >>> radius(torch.eye(3), torch.tensor([[0.0, 0, 0], [8, 0, 0]]))
+    4.0
+    """
+    return max(float((p - p.mean(0)).norm(dim=-1).amax()) for p in (source, target))
+
+
+def _array(values: Tensor | None) -> Any:
+    return None if values is None else values.detach().cpu().double().contiguous().numpy()
+
+
+def _pose(matrix: Any) -> Pose | None:
+    """A rigid motion, cleaned of rounding; None if the matrix is not one."""
+    values = torch.as_tensor(matrix, dtype=torch.float64)
+    if values.shape != (4, 4) or not bool(values.isfinite().all()):
+        return None
+    rotation = values[:3, :3]
+    eye = torch.eye(3, dtype=torch.float64)
+    if (rotation.mT @ rotation - eye).abs().max() > _ROUNDING or torch.linalg.det(rotation) < 0:
+        return None
+    left, _, right = torch.linalg.svd(rotation)
+    return Pose(left @ right, values[:3, 3])
