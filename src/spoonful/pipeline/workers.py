@@ -7,6 +7,7 @@ thread, since several of them share the machine.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -47,6 +48,7 @@ class Worker:
         self._function = function
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any] | None = None
+        self._ready = False
 
     def __call__(self, *arguments: Any, timeout: float | None = None) -> Any:
         """The function's value. What it raises is raised here.
@@ -55,60 +57,65 @@ class Worker:
             WorkerDied: the process ended, as by a crash in compiled code or for want of memory.
             TimeLimit: there is no answer after `timeout` seconds; the process is gone.
         """
+        pipe = self.begin(*arguments)
+        try:
+            if timeout is not None and not pipe.poll(timeout):
+                raise TimeLimit(f"stopped after {timeout:g} s")
+        except BaseException:
+            # Also after Ctrl-C: the pipe would hold the answer to an old question.
+            self.stop()
+            raise
+        return self.finish()
+
+    def begin(self, *arguments: Any) -> Connection[Any, Any]:
+        """Start a call; what is returned has something to read when `finish` need not wait.
+
+        Waits for a process that is still being made, so that its imports do not count as part of
+        the call.
+        """
         if self._process is None or not self._process.is_alive():
             self.stop()
-            self._start()
+            self.start()
+        assert self._pipe is not None
+        if not self._ready:
+            self._receive()
+            self._ready = True
+        # A process that died just now is found out by `finish`.
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.send(arguments)
+        return self._pipe
+
+    def finish(self) -> Any:
+        """Wait for the value of the call that `begin` started."""
+        fine, answer = self._receive()
+        if not fine:
+            raise answer
+        return answer
+
+    def _receive(self) -> Any:
         assert self._pipe is not None
         assert self._process is not None
         try:
-            self._pipe.send(arguments)
-            if not self._pipe.poll(timeout):
-                self.stop()
-                raise TimeLimit(f"stopped after {timeout:g} s")
-            fine, answer = self._pipe.recv()
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return self._pipe.recv()
+        except (EOFError, ConnectionResetError):
             self._process.join(5)
             code = self._process.exitcode
             self.stop()
             raise WorkerDied(f"its process ended {_how(code)}") from None
         except BaseException:
-            # Ctrl-C amid a call: the pipe would hold the answer to an old question.
             self.stop()
             raise
-        if not fine:
-            raise answer
-        return answer
 
     def start(self) -> None:
         """Make the process now, so that the first call need not wait for its imports."""
-        if self._process is None:
-            self._start()
-
-    def stop(self) -> None:
-        """End the process, whatever it is doing."""
-        if self._pipe is not None:
-            self._pipe.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._process.close()
-        self._process = self._pipe = None
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _start(self) -> None:
-        # A fresh interpreter: a fork of one that has computed may hang in its thread pools.
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
+            return
+        self._pipe, theirs = multiprocessing.Pipe()
         with _STARTING, theirs:
             before = {name: os.environ.get(name) for name in _THREADS}
             os.environ.update(dict.fromkeys(_THREADS, "1"))
             try:
-                self._process = context.Process(
+                self._process = _context().Process(
                     target=_serve, args=(theirs, self._function), daemon=True
                 )
                 self._process.start()
@@ -119,6 +126,37 @@ class Worker:
                     else:
                         os.environ[name] = value
 
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        self._process = self._pipe = None
+        self._ready = False
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _context() -> Any:
+    """How processes are made.
+
+    Never as a fork of this one, which may hang in the thread pools that have computed here, but as
+    forks of a process that has imported all there is and done nothing else: each takes
+    milliseconds, and they share what was imported.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["spoonful.pipeline.batches"])
+    return context
+
 
 def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
     """The process's life: answer until the other end of the pipe is gone."""
@@ -126,6 +164,7 @@ def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+    pipe.send("ready")
     while True:
         try:
             arguments = pipe.recv()

@@ -1,0 +1,197 @@
+"""Batches: every pair once, whatever is wrong with some of them and whoever is killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pipeline.standins import IDENTITY, log, quick
+from spoonful.pipeline.batches import COLUMNS, Pair, Settings, read_pairs, register_pairs
+
+FLAT = [value for row in IDENTITY for value in row]
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    return folder
+
+
+def named(notes: Path, *ids: str) -> list[Pair]:
+    return [Pair(name, f"{notes}/a.ply", f"{notes}/b.ply") for name in ids]
+
+
+def done(notes: Path) -> Counter[str]:
+    return Counter(name for name, _, _ in log(notes))
+
+
+def running(pid: int) -> bool:
+    """Whether a process lives; one that nobody has asked for its exit code does not."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
+
+
+def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(tmp_path: Path, notes: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    pairs = named(notes, "a", "wrong", "crash", "hang", "b", "c")
+    rows = register_pairs(
+        pairs, tmp_path / "out", workers=2, timeout=2, task=quick,
+        progress=lambda *counts: seen.append(counts),
+    )  # fmt: skip
+    assert [row["id"] for row in rows] == [pair.id for pair in pairs]
+    assert [row["status"] for row in rows] == [
+        "confident", "failed", "failed", "failed", "confident", "confident",
+    ]  # fmt: skip
+    assert rows[1]["message"] == "this pair is wrong"
+    assert rows[2]["message"] == "its process ended by SIGSEGV"
+    assert rows[3]["message"] == "stopped after 2 s"
+    assert rows[0]["warnings"] == ["1"]  # OMP_NUM_THREADS of the worker
+    assert seen == [(i, 6) for i in range(7)]
+
+    # The same again: what is finished is left alone, what failed has another chance.
+    pairs = named(notes, "a", "wrong", "b", "c", "d")
+    rows = register_pairs(pairs, tmp_path / "out", workers=1, task=quick)
+    assert [row["status"] for row in rows] == ["confident", "failed"] + ["confident"] * 3
+    assert done(notes) == {"a": 1, "wrong": 2, "crash": 1, "hang": 1, "b": 1, "c": 1, "d": 1}
+
+    whole = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert whole["settings"]["method"] == "auto"
+    assert [pair["id"] for pair in whole["pairs"]] == [pair.id for pair in pairs]
+    assert whole["pairs"][0]["T_target_source"] == IDENTITY
+    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert list(table[0]) == list(COLUMNS)
+    assert [float(x) for x in table[0]["T_target_source"].split()] == FLAT
+    assert table[1]["message"] == "this pair is wrong"
+    assert table[1]["T_target_source"] == ""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    read = parquet.read_table(tmp_path / "out" / "results.parquet").to_pylist()
+    assert read[0]["T_target_source"] == FLAT
+    assert read[1]["status"] == "failed"
+    assert read[1]["rmse"] is None
+
+
+def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, notes: Path) -> None:
+    out = tmp_path / "out"
+    cloud = tmp_path / "cloud.xyz"
+    cloud.write_text("0 0 0\n")
+    pairs = [Pair("a", f"{notes}/a.ply", str(cloud))]
+    for settings in (Settings(), Settings(), Settings(method="icp"), Settings(seed=1)):
+        register_pairs(pairs, out, settings, workers=1, task=quick)
+    assert done(notes) == {"a": 3}
+    cloud.write_text("0 0 0\n1 1 1\n")
+    register_pairs(pairs, out, Settings(seed=1), workers=1, task=quick)
+    assert done(notes) == {"a": 4}
+
+
+@pytest.mark.slow
+def test_after_kill_9_it_goes_on_where_it_was(tmp_path: Path, notes: Path) -> None:
+    command = [sys.executable, "-m", "pipeline.run_batch", str(notes), str(tmp_path / "out"), "300"]
+    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, env=environment)
+    until = time.monotonic() + 60
+    while len(log(notes)) < 60 and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    workers = {pid for _, pid, _ in log(notes)}
+    before = sum(done(notes).values())
+    assert 60 <= before < 300
+    assert not (tmp_path / "out" / "results.csv").exists()
+    # A kill may come amid a line.
+    (part,) = (tmp_path / "out" / "parts").iterdir()
+    part.write_text(part.read_text()[:-9])
+
+    pairs = named(notes, *(f"slow-{i}" for i in range(300)))
+    rows = register_pairs(pairs, tmp_path / "out", workers=2, task=quick)
+    assert [row["status"] for row in rows] == ["confident"] * 300
+    counts = done(notes)
+    assert len(counts) == 300
+    # Twice only what was in hand, on its way or torn when the kill came.
+    assert sum(counts.values()) <= 300 + 2 * len(workers) + 2
+    # The workers of the killed process have gone after it.
+    assert not [pid for pid in workers if running(pid)]
+
+
+# Ray's own use of its deprecated names.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+@pytest.mark.slow
+def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # Ray's processes inherit it
+    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    out = tmp_path / "out"
+    pairs = named(notes, *(f"pair-{i}" for i in range(9_999)), "crash")
+    killed: list[int] = []
+
+    def kill() -> None:
+        while sum(path.stat().st_size for path in notes.iterdir()) < 5_000 * len("pair-1000 1 1\n"):
+            time.sleep(0.1)
+        killed.append(log(notes)[-1][2])
+        os.kill(killed[0], signal.SIGKILL)
+
+    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False)
+    try:
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
+        rows = register_pairs(pairs, out, cluster=True, task=quick)
+    finally:
+        ray.shutdown()
+    assert killed
+    assert [row["id"] for row in rows] == [pair.id for pair in pairs]
+    assert Counter(row["status"] for row in rows) == {"confident": 9_999, "failed": 1}
+    assert rows[-1]["message"] == "its process ended by SIGSEGV"
+    lines = [
+        json.loads(line)["id"]
+        for part in (out / "parts").iterdir()
+        for line in part.read_text().splitlines()
+    ]
+    assert sorted(lines) == sorted(pair.id for pair in pairs)
+    # Two processes of Ray's worked, and a third for the one that was killed.
+    assert len({parent for _, _, parent in log(notes)}) >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it has no pairs"),
+        ("source,target\n", "it has no pairs"),
+        ("a.ply,b.ply\nc.ply,d.ply\n", "must name the columns source and target"),
+        ("source,target\na.ply,\n", "pair 1 has no target"),
+        ("id,source,target\nx,a,b\nx,c,d\n", "pair 2 has the id 'x', which is taken"),
+        ("source,target\n\xff\xfe", "not a CSV file"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_with_its_name(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=f"pairs.csv: .*{message}"):
+        read_pairs(path)
+
+
+def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        '\ufeffid, source, target, init\nx, "my scan.ply", /b.ply,\n,c.ply,d.ply,p.json\n'
+    )
+    assert read_pairs(path) == [
+        Pair("x", str(tmp_path / "my scan.ply"), "/b.ply"),
+        Pair("2", str(tmp_path / "c.ply"), str(tmp_path / "d.ply"), str(tmp_path / "p.json")),
+    ]
