@@ -1,0 +1,408 @@
+"""`spoonful register`: two files, or a table of pairs, from clouds to poses and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from spoonful.data.clouds import (
+    DEFAULT_SAMPLES,
+    FORMATS,
+    Cloud,
+    CloudFileError,
+    Mesh,
+    read_cloud,
+    read_mesh,
+    write_cloud,
+    write_mesh,
+)
+from spoonful.data.clouds.formats import format_of
+from spoonful.geometry import Pose
+from spoonful.geometry.exact import rotate
+from spoonful.pipeline import METHODS, Alignment, register
+from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
+from spoonful.pipeline.posefile import read_pose, write_pose
+from spoonful.pipeline.report import axis_text, turn_of, vector_text, write_report
+from spoonful.training.schedule import seconds
+from spoonful.view.layers import Fact, Up
+
+DOUBTFUL = 3
+# Of each unit, in metres.
+UNITS = {
+    "um": 1e-6,
+    "mm": 1e-3,
+    "cm": 1e-2,
+    "m": 1.0,
+    "km": 1e3,
+    "in": 0.0254,
+    "inch": 0.0254,
+    "ft": 0.3048,
+}
+
+
+def register_command(
+    source: Annotated[
+        Path | None, typer.Argument(help="The cloud or mesh to move.", show_default=False)
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Argument(help="The one to move it onto.", show_default=False)
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
+    init: Annotated[
+        Path | None, typer.Option(metavar="pose.json", help="A pose to start from.")
+    ] = None,
+    voxel: Annotated[
+        str | None,
+        typer.Option(metavar="5mm", help="Edge of the search's grid; a plain number is in --unit."),
+    ] = None,
+    unit: Annotated[
+        str, typer.Option(help="Of the files' coordinates: m, mm, in, ...; m if it matters.")
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="aligned.ply", help="Write the moved source."),
+    ] = None,
+    pose: Annotated[
+        Path | None, typer.Option(metavar="pose.json", help="Write the pose; --init reads it.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="out.html", help="Write a page to turn with the mouse.")
+    ] = None,
+    up: Annotated[str, typer.Option(help="The axis that points up on the page.")] = "z",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(metavar="pairs.csv", help="Many pairs: columns source, target, [id, init]."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the results of --pairs go.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="With --pairs: processes at a time; one for each core.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="90s", help="With --pairs: the longest for one pair.")
+    ] = None,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="With --pairs: a page for each pair.")
+    ] = False,
+    ray: Annotated[bool, typer.Option("--ray", help="With --pairs: run on a Ray cluster.")] = False,
+) -> None:
+    """Find the rigid motion that brings one point cloud onto another.
+
+    Any two of ply, pcd, obj, off, stl, xyz, txt, csv, npy, npz, las, laz, gltf and glb. The exit
+    code is 0 for a confident result, 3 for a doubtful one and 2 for bad input.
+
+    [bold]Examples[/bold]
+
+      spoonful register source.ply target.pcd
+
+      spoonful register source.ply target.ply -o aligned.ply --report report.html
+
+      spoonful register scan.las model.stl --unit mm --voxel 5mm --pose pose.json
+
+      spoonful register a.ply b.ply --init pose.json --method icp --json
+
+      spoonful register --pairs pairs.csv --out results --workers 8
+    """
+    if method not in METHODS:
+        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
+    if unit and unit not in UNITS:
+        raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
+    if up not in get_args(Up):
+        raise ValueError(f"--up must be one of {', '.join(get_args(Up))}, got {up!r}")
+    single = {"-o": output, "--pose": pose, "--report": report, "--init": init}
+    grid = None if voxel is None else length(voxel, unit, "--voxel")
+    if pairs is not None:
+        _refuse({"SOURCE": source, **single}, "with --pairs")
+        if out is None:
+            raise ValueError("--pairs needs --out, a folder for the results")
+        settings = Settings(method, grid, seed, str(out / "reports") if reports else "", unit)
+        limit = None if timeout is None else seconds(timeout)
+        rows = _batch(pairs, out, settings, workers, limit, ray, as_json)
+        if any(row["status"] != "confident" for row in rows):
+            raise typer.Exit(DOUBTFUL)
+        return
+    many = {"--out": out, "--workers": workers, "--timeout": timeout}
+    _refuse({**many, "--reports": reports or None, "--ray": ray or None}, "without --pairs")
+    if source is None or target is None:
+        raise ValueError("give two files, SOURCE and TARGET, or --pairs pairs.csv --out FOLDER")
+    _check_outputs({"-o": output, "--pose": pose, "--report": report}, (source, target, init))
+
+    moving, fixed = read_shape(source), read_shape(target)
+    if output is not None and isinstance(moving, Cloud) and output.suffix.lower() == ".stl":
+        raise ValueError(f"{output}: STL holds triangles, and {source} has none: choose .ply")
+    start = None if init is None else read_pose(init)
+    with _waiting(as_json):
+        found = register(moving, fixed, method=method, init=start, voxel=grid, seed=seed)
+        written: dict[str, Path] = {}
+        if output is not None:
+            written["aligned"] = write_moved(output, moving, found)
+        if pose is not None:
+            about = {k: v for k, v in found.summary().items() if k not in ("T_target_source",)}
+            names = {"source": str(source), "target": str(target), "unit": unit or None}
+            written["pose"] = write_pose(pose, found.pose, **names, **about)
+        if report is not None:
+            written["report"] = write_report(
+                report,
+                found,
+                names=(source.name, target.name),
+                unit=unit,
+                up=up,  # type: ignore[arg-type]  # checked above
+                command=_command(source, target, single, method, voxel, unit, up, seed),
+            )
+    if as_json:
+        typer.echo(json.dumps(as_record(found, source, target, unit, written), indent=1))
+    else:
+        show(Console(soft_wrap=True, highlight=False), found, unit, written)
+    if not found.confident:
+        raise typer.Exit(DOUBTFUL)
+
+
+def length(text: str, unit: str, name: str) -> float:
+    """A length in the files' units: "5mm", "0.05 m", or a plain number of them.
+
+    >>> length("5mm", "m", "--voxel"), length("5", "mm", "--voxel"), length("1in", "mm", "--voxel")
+    (0.005, 5.0, 25.4)
+    >>> length("five", "m", "--voxel")
+    Traceback (most recent call last):
+    ValueError: --voxel must be a length such as 5mm, 0.05m or 0.05, got 'five'
+    """
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([a-zµ]*)\s*", text)
+    own = found.group(2).replace("µ", "u") if found else ""
+    try:
+        value = float(found.group(1)) if found else math.nan
+    except ValueError:
+        value = math.nan
+    if not value < math.inf or (own and own not in UNITS):
+        raise ValueError(f"{name} must be a length such as 5mm, 0.05m or 0.05, got {text!r}")
+    if value <= 0:
+        raise ValueError(f"{name} must be more than 0, got {text!r}")
+    return value * UNITS[own] / UNITS[unit or "m"] if own else value
+
+
+def read_shape(path: Path) -> Cloud | Mesh:
+    """The triangles of a file that has some, else its points."""
+    cloud = read_cloud(path, drop_nonfinite=True)
+    if len(cloud) == DEFAULT_SAMPLES and FORMATS[path.suffix.lower()].meshes:
+        try:
+            return read_mesh(path, drop_nonfinite=True)
+        except CloudFileError:
+            return cloud
+    return cloud
+
+
+def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
+    """Write the source where it belongs, with all it carries; whole or not at all.
+
+    A mesh stays a mesh where the format has triangles.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{os.getpid()}.part{path.suffix}")
+    try:
+        if isinstance(shape, Mesh) and format_of(path).meshes:
+            write_mesh(draft, Mesh(_moved(shape.vertices, found.pose), shape.faces))
+        else:
+            cloud = found.source if isinstance(shape, Mesh) else shape
+            points = _moved(cloud.points, found.pose)
+            normals = cloud.normals
+            if normals is not None:
+                turned = rotate(found.pose.rotation, normals.to(torch.float64))
+                normals = turned.to(points.dtype)
+            write_cloud(draft, Cloud(points, normals, cloud.colors))
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]) -> None:
+    """Print a result for people."""
+    console.print("T_target_source", style="bold")
+    for row in matrix_lines(found.transform.tolist()):
+        console.print(f"  {row}")
+    turn = turn_of(found.pose.rotation)
+    near, spread = (Fact("", value, unit).shown() for value in (found.radius, found.rmse))
+    about = "" if turn.axis is None else f" about {axis_text(turn.axis)}"
+    shift = vector_text(found.pose.translation.tolist())
+    word = "confident" if found.confident else "doubtful"
+    lines = [
+        ("rotation", f"{turn.degrees:.3f}°{about}"),
+        ("translation", f"{shift} {unit}".rstrip()),
+        ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}, RMSE {spread}"),
+        ("overlap", f"{found.overlap:.0%}"),
+        ("confidence", f"{found.confidence:.2f}, {word}"),
+        ("time", f"{found.seconds:.2f} s"),
+        ("method", f"{found.method}: {found.reason}" if found.reason else found.method),
+    ]
+    if found.units_hint:
+        lines.append(("units", found.units_hint))
+    console.print()
+    for name, text in lines:
+        color = ("green" if found.confident else "yellow") if name == "confidence" else ""
+        console.print(Text(f"{name:12}", style="dim") + Text(text, style=color))
+    for warning in found.warnings:
+        console.print(Text("warning     ", style="bold yellow") + Text(warning))
+    for name, path in written.items():
+        console.print(Text(f"{'wrote':12}", style="dim") + Text(f"{path} ({name})"))
+
+
+def matrix_lines(matrix: Sequence[Sequence[float]]) -> list[str]:
+    """A 4x4 matrix in columns.
+
+    >>> for line in matrix_lines([[1, 0, 0, 12.5], [0, 1, 0, -3], [0, 0, 1, 0], [0, 0, 0, 1]]):
+    ...     print(line)
+    1.0000000  0.0000000  0.0000000  12.50000
+    0.0000000  1.0000000  0.0000000  -3.00000
+    0.0000000  0.0000000  1.0000000   0.00000
+    0.0000000  0.0000000  0.0000000   1.00000
+    """
+    largest = max(abs(row[3]) for row in matrix[:3])
+    digits = 6 - (math.floor(math.log10(largest)) if largest > 0 else 0)
+    decimals = [7, 7, 7, min(max(digits, 3), 9)]
+    cells = [
+        [f"{round(v, d) + 0.0:.{d}f}" for v, d in zip(r, decimals, strict=True)] for r in matrix
+    ]
+    widths = [max(len(row[i]) for row in cells) for i in range(4)]
+    return ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+
+
+def as_record(
+    found: Alignment, source: Path, target: Path, unit: str, written: dict[str, Path]
+) -> dict[str, Any]:
+    """A result for programs."""
+    turn = turn_of(found.pose.rotation)
+    return {
+        "source": str(source),
+        "target": str(target),
+        "unit": unit or None,
+        **found.summary(),
+        "rotation_degrees": turn.degrees,
+        "rotation_axis": None if turn.axis is None else list(turn.axis),
+        "translation": found.pose.translation.tolist(),
+        "written": {name: str(path) for name, path in written.items()},
+    }
+
+
+def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:
+    """Points at the pose; in float32 if they were and nothing is lost by it."""
+    moved = pose.apply(points.to(torch.float64))
+    extent = float((moved.amax(0) - moved.amin(0)).max())
+    rounding = float(moved.abs().max()) * 2**-24
+    return moved if rounding > 1e-5 * extent else moved.to(points.dtype)
+
+
+def _refuse(options: dict[str, Any], when: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"{name} cannot be used {when}")
+
+
+def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
+    """Nothing is written over a file that is read, or twice to one file; before any work."""
+    taken: dict[Path, str] = {}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise IsADirectoryError(f"{name} {path} is a folder: give the name of a file in it")
+        for given in inputs:
+            if given is not None and given.exists() and path.exists() and path.samefile(given):
+                raise ValueError(f"{name} {path} would overwrite the input {given}")
+        if path.resolve() in taken:
+            raise ValueError(f"{name} and {taken[path.resolve()]} name the same file, {path}")
+        taken[path.resolve()] = name
+    if outputs["-o"] is not None:
+        format_of(outputs["-o"])
+
+
+def _command(
+    source: Path,
+    target: Path,
+    single: dict[str, Path | None],
+    method: str,
+    voxel: str | None,
+    unit: str,
+    up: str,
+    seed: int,
+) -> str:
+    """The command that gives this result again, for the page."""
+    words = ["spoonful", "register", str(source), str(target), "--method", method]
+    given = {"--voxel": voxel, "--unit": unit or None, **single}
+    given |= {"--up": None if up == "z" else up, "--seed": str(seed) if seed else None}
+    for name, value in given.items():
+        if value is not None:
+            words += [name, str(value)]
+    return shlex.join(words)
+
+
+@contextmanager
+def _waiting(quiet: bool) -> Iterator[None]:
+    """Something that moves while the user waits, on a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status("registering"):
+        yield
+
+
+def _batch(
+    table: Path,
+    out: Path,
+    settings: Settings,
+    workers: int | None,
+    timeout: float | None,
+    cluster: bool,
+    as_json: bool,
+) -> list[Row]:
+    """Do a table of pairs, with a bar, and say how many are what."""
+    pairs = read_pairs(table)
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("registering"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    )  # fmt: skip
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        bar = progress.add_task("")
+        rows = register_pairs(
+            pairs,
+            out,
+            settings,
+            workers=workers,
+            timeout=timeout,
+            cluster=cluster,
+            progress=lambda done, total: progress.update(bar, completed=done, total=total),
+        )
+    counts = Counter(row["status"] for row in rows)
+    numbers = {name: counts[name] for name in ("confident", "doubtful", "failed")}
+    if as_json:
+        typer.echo(json.dumps({"pairs": len(rows), **numbers, "out": str(out)}, indent=1))
+        return rows
+    plain = Console(soft_wrap=True, highlight=False, markup=False)
+    parts = [f"{count} {name}" for name, count in numbers.items() if count]
+    plain.print(f"{len(rows)} pairs: {', '.join(parts)}")
+    bad = [row for row in rows if row["status"] == "failed"]
+    for row in bad[:5]:
+        plain.print(f"  {row['id']}: {row['message']}")
+    if len(bad) > 5:
+        plain.print(f"  and {len(bad) - 5} more")
+    plain.print(f"wrote {out / 'results.csv'}")
+    return rows
