@@ -10,7 +10,20 @@ import typer
 from rich.console import Console
 
 import spoonful
-from spoonful.cli import bench, compare, data, demo, evaluate, models, reproduce, show, sweep, train
+from spoonful.cli import (
+    bench,
+    compare,
+    data,
+    demo,
+    evaluate,
+    models,
+    register,
+    reproduce,
+    show,
+    sweep,
+    train,
+    tune,
+)
 
 app = typer.Typer(
     name="spoonful",
@@ -21,11 +34,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="demo")(demo.demo)
+app.command(name="register")(register.register_command)
 app.add_typer(data.app, name="data")
 data.app.command(name="show")(show.show)
 app.add_typer(models.app, name="models")
 app.command(name="train")(train.train)
 app.command(name="evaluate")(evaluate.evaluate_command)
+app.command(name="tune")(tune.tune_command)
 app.command(name="compare")(compare.compare_command)
 app.command(name="reproduce")(reproduce.reproduce_command)
 app.command(name="sweep")(sweep.sweep)
