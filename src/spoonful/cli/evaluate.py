@@ -20,6 +20,7 @@ from rich.table import Table
 from spoonful.data import protocols
 from spoonful.evaluation import (
     Interval,
+    Method,
     Result,
     evaluate,
     open_data,
@@ -28,6 +29,7 @@ from spoonful.evaluation import (
 )
 from spoonful.evaluation import tables as paper
 from spoonful.evaluation.result import Statistics
+from spoonful.extras import MissingExtra
 
 
 def evaluate_command(
@@ -35,8 +37,8 @@ def evaluate_command(
         list[str],
         typer.Argument(
             metavar="METHOD...",
-            help="Names of methods, folders of training runs, or weights as dcp-v2:FILE. "
-            "LABEL=METHOD renames a row.",
+            help="Names of methods, with tuned settings as icp@tuned; folders of training runs; or "
+            "weights as dcp-v2:FILE. LABEL=METHOD renames a row.",
         ),
     ],
     protocol: Annotated[str, typer.Option(help="How pairs are made.")] = "rpm-crop",
@@ -59,7 +61,7 @@ def evaluate_command(
 
     [bold]Examples[/bold]
 
-      spoonful evaluate identity true-matches --protocol rpm-crop
+      spoonful evaluate identity icp icp@tuned fgr rpm --protocol rpm-crop
 
       spoonful evaluate runs/mine dcp-v2:dcp_v2.t7 --protocol dcp-unseen --data shapes --out results
 
@@ -68,26 +70,32 @@ def evaluate_command(
     card = protocols.get(protocol)
     with _processes() as rank:
         console = Console(quiet=rank != 0)
-        chosen = [open_method(text) for text in method]
+        chosen = [open_method(text, card.name) for text in method]
         where = pick_device(device, rank)
         items = open_data(data, "test", card)
         results = []
+        missing: list[tuple[Method, MissingExtra]] = []
         for one in chosen:
-            with _bar(console, one.name) as advance:
-                results.append(
-                    evaluate(
-                        one,
-                        card,
-                        items,
-                        batch_size=batch_size,
-                        device=where,
-                        limit=limit,
-                        chamfer=chamfer,
-                        progress=advance,
+            try:
+                with _bar(console, one.name) as advance:
+                    results.append(
+                        evaluate(
+                            one,
+                            card,
+                            items,
+                            batch_size=batch_size,
+                            device=where,
+                            limit=limit,
+                            chamfer=chamfer,
+                            progress=advance,
+                        )
                     )
-                )
+            except MissingExtra as error:
+                missing.append((one, error))
+        if not results:  # nothing to show: the first reason is the error
+            raise missing[0][1]
         files = [] if out is None or rank != 0 else save(results, out)
-        show(console, results, full=full, by_category=by_category)
+        show(console, results, full=full, by_category=by_category, missing=missing)
         for file in files:
             console.print(f"wrote {file}", highlight=False, soft_wrap=True)
 
@@ -95,7 +103,7 @@ def evaluate_command(
 def save(results: Sequence[Result], folder: Path) -> list[Path]:
     """Write a JSON file for each result, and a CSV with all of them."""
     files = [
-        result.save(folder / f"{file_name(result.method)}-{result.protocol}.json")
+        result.save(folder / f"{_stem(result, results)}-{result.protocol}.json")
         for result in results
     ]
     table = folder / f"{results[0].protocol}.csv"
@@ -103,10 +111,21 @@ def save(results: Sequence[Result], folder: Path) -> list[Path]:
     return [*files, table]
 
 
+def _stem(result: Result, results: Sequence[Result]) -> str:
+    """A file's name: the method's, and its settings where a method is there with several."""
+    several = sum(other.method == result.method for other in results) > 1
+    return file_name(f"{result.method}@{result.settings}" if several else result.method)
+
+
 def show(
-    console: Console, results: Sequence[Result], *, full: bool = False, by_category: bool = False
+    console: Console,
+    results: Sequence[Result],
+    *,
+    full: bool = False,
+    by_category: bool = False,
+    missing: Sequence[tuple[Method, MissingExtra]] = (),
 ) -> None:
-    """Print results of one protocol."""
+    """Print results of one protocol, and of methods that are `missing` why they are."""
     first = results[0]
     columns = [
         column
@@ -133,10 +152,15 @@ def show(
         if timing is not None:
             clock = [number(1000 * timing.single), number(timing.pairs_per_second)]
         table.add_row(name, *([result.settings] if settings else []), *cells, *clock)
+    for one, _ in missing:
+        blank = ["-"] * (len(columns) + len(times))
+        table.add_row(escape(one.name), *([one.settings] if settings else []), *blank)
     title = f"{first.protocol} ({first.protocol_hash}) on {escape(first.data.name)}"
     of = "" if len(first) == first.data.items else f" of {first.data.items}"
     console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
     console.print(table)
+    for one, why in missing:
+        console.print(f"[yellow]{escape(one.name)} was not measured: {escape(str(why))}[/yellow]")
     if first.timing is not None:
         console.print(
             f"[dim]Intervals: 95 %, bootstrap over items. ms: one pair alone; pairs/s: in "

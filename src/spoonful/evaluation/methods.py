@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from spoonful.batch import Batch
+from spoonful.classical import presets
+from spoonful.classical.contract import ClassicalMethod
 from spoonful.evaluation.provenance import weights_sha256
 from spoonful.geometry import Pose, kabsch
 from spoonful.geometry.neighbors import nearest
@@ -63,14 +65,14 @@ def register(name: str, make: Callable[[], Method], *, summary: str) -> None:
     """Add a method.
 
     Args:
-        name: what users type; without ":" or "/", which mark weights and files.
+        name: what users type; without ":", "@" or "/", which mark weights, settings and files.
         make: builds it when it is asked for, so that heavy imports wait until then.
         summary: one sentence on it.
     """
     if name in _METHODS:
         raise ValueError(f"there is already a method named {name!r}")
-    if not name or any(mark in name for mark in ":/\\"):
-        raise ValueError(f"name must not be empty or contain ':', '/' or '\\', got {name!r}")
+    if not name or any(mark in name for mark in ":@/\\"):
+        raise ValueError(f"name must not be empty or contain ':', '@', '/' or '\\', got {name!r}")
     _METHODS[name] = _Entry(make, summary)
 
 
@@ -116,6 +118,26 @@ def of_model(name: str, model: nn.Module, **known: Any) -> Method:
         known: `settings`, `seed`, `training` of the `Method`.
     """
     return Method(name, model, weights=weights_sha256(model), **known)
+
+
+def of_classical(method: ClassicalMethod, **known: Any) -> Method:
+    """A classical method as a method to be measured; its settings go into results.
+
+    Args:
+        method: with its settings.
+        known: further facts for `Method.training`, such as how settings were found.
+
+    >>> of_classical(presets.published("icp")).settings
+    'published'
+    """
+    facts = {"settings": asdict(method), **known}
+    return Method(method.name, method, method.settings, training=facts)
+
+
+def tuned(name: str, protocol: str | None = None) -> Method:
+    """A classical method with the settings tuned for a protocol; see `presets.tuned`."""
+    found = presets.tuned(name, protocol)
+    return of_classical(found.build(), search=dict(found.search))
 
 
 def identity(batch: Batch) -> Registration:
@@ -166,3 +188,9 @@ for _name, _run, _summary in (
     ("true-matches", true_matches, "Kabsch on true neighbours: looks at the truth, a lower bound."),
 ):
     register(_name, lambda name=_name, run=_run: Method(name, run), summary=_summary)  # type: ignore[misc]
+for _name, _summary in presets.SUMMARIES.items():
+    register(
+        _name,
+        lambda name=_name: of_classical(presets.published(name)),  # type: ignore[misc]
+        summary=_summary,
+    )

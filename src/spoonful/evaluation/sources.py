@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from spoonful.classical import presets
+from spoonful.classical.presets import Tuned
 from spoonful.data import modelnet40, places
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
@@ -15,7 +17,8 @@ from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.trained import open_corpus, open_trained
-from spoonful.models import DCP, RegistrationModel, RPMNet, load_published
+from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, load_published
+from spoonful.training import shipped
 
 SYNTHETIC = "synthetic"
 """The embedded corpus, for those who have no data."""
@@ -24,6 +27,7 @@ _PUBLISHED: dict[str, Callable[[], RegistrationModel]] = {
     "dcp-v1": DCP.v1,
     "dcp-v2": DCP.v2,
     "rpmnet": RPMNet,
+    "pointnetlk": PointNetLK,
 }
 
 
@@ -80,26 +84,37 @@ def find_data(name: str) -> str:
     )
 
 
-def open_method(text: str) -> Method:
+def open_method(text: str, protocol: str | None = None) -> Method:
     """The method that `text` names.
 
     Args:
-        text: a registered name ("identity", "icp"); a training run's folder or checkpoint; or
-            published weights, as "dcp-v1:FILE", "dcp-v2:FILE" or "rpmnet:FILE". In front of any
-            of these, "LABEL=" gives it another name in tables.
+        text: a registered name ("identity", "icp"); a classical method with other settings,
+            "icp@tuned", "icp@rpm-crop" for those tuned on that protocol, or "icp@FILE" for a file
+            of `spoonful tune`; a training run's folder or checkpoint; published weights, as
+            "dcp-v1:FILE", "dcp-v2:FILE", "rpmnet:FILE" or "pointnetlk:FILE"; or weights that come
+            with the package, by the name of their model ("rpmnet") or by their own. In front of
+            any of these, "LABEL=" gives it another name in tables.
+        protocol: what it is to be measured on, which "@tuned" looks at.
 
     >>> open_method("nothing=identity").name
     'nothing'
+    >>> open_method("icp").settings
+    'published'
     """
     label, mark, rest = text.partition("=")
     if mark and label and not Path(text).exists():
-        return replace(open_method(rest), name=label)
+        return replace(open_method(rest, protocol), name=label)
     if text in methods.names():
         return methods.get(text)
+    name, mark, settings = text.partition("@")
+    if mark and name in presets.names():
+        return _with_settings(name, settings, protocol)
     kind, mark, file = text.partition(":")
     if mark and kind in _PUBLISHED:
         model = load_published(file, _PUBLISHED[kind]()).eval()
         return methods.of_model(kind, model, settings="published weights")
+    if text in shipped.names() or text in _PUBLISHED:
+        return _shipped(text)
     if Path(text).exists():
         return open_trained(Path(text))
     if mark or os.sep in text or Path(text).suffix:
@@ -108,3 +123,36 @@ def open_method(text: str) -> Method:
             f"no checkpoint at {text!r}; published weights are named with their model: {known}"
         )
     return methods.get(text)  # says which names there are
+
+
+def _with_settings(name: str, settings: str, protocol: str | None) -> Method:
+    """A classical method with the settings after its "@"."""
+    if settings == "published":
+        return methods.get(name)
+    if settings == "default":
+        return methods.of_classical(presets.kind(name).default())
+    if settings == "tuned":
+        return methods.tuned(name, protocol)
+    if Path(settings).is_file():
+        found = Tuned.load(settings)
+        if found.method != name:
+            raise ValueError(f"{settings} holds settings of {found.method}, not of {name}")
+        return methods.of_classical(found.build(), search=dict(found.search))
+    if settings in presets.tuned_on(name):
+        return methods.tuned(name, settings)
+    there = ", ".join(["published", "default", "tuned", *presets.tuned_on(name)])
+    raise ValueError(f"{name} has no settings {settings!r}; there are: {there}, or a file of them")
+
+
+def _shipped(name: str) -> Method:
+    """Weights that come with the package."""
+    own = name if name in shipped.names() else shipped.DEFAULTS.get(name, "")
+    if own not in shipped.names():
+        raise ValueError(
+            f"no weights of {name} come with this package: give a training run's folder, or "
+            f"published weights as {name}:FILE"
+        )
+    about = shipped.card(own)
+    facts = {"steps": about.steps, "protocol": about.protocol, "config": dict(about.config)}
+    known = {"settings": own, "seed": about.seed, "training": facts}
+    return methods.of_model(name, shipped.load(own), **known)

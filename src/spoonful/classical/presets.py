@@ -1,0 +1,157 @@
+"""Classical methods by name, each with the settings it was published with, or tuned ones.
+
+Tuned settings are files in the folder `tuned`, one for a method and a protocol. Each says how it
+was found: by a search on training pairs alone, which `spoonful tune` repeats.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from spoonful.classical.contract import ClassicalMethod
+
+FOLDER = Path(__file__).parent / "tuned"
+FORMAT = "spoonful.tuned/1"
+
+# Where each method is; it is imported when it is asked for.
+_WHERE = {
+    "icp": ("icp", "ICP"),
+    "icp-open3d": ("open3d_icp", "Open3DICP"),
+    "fgr": ("fgr", "FGR"),
+    "goicp": ("goicp", "GoICP"),
+    "rpm": ("rpm", "RPM"),
+    "small_gicp": ("small_gicp", "SmallGICP"),
+    "kiss-matcher": ("kiss_matcher", "KISSMatcher"),
+}
+
+SUMMARIES = {
+    "icp": "Iterative closest point, batched.",
+    "icp-open3d": "Open3D's iterative closest point.",
+    "fgr": "Fast global registration on FPFH features, by Open3D.",
+    "goicp": "Go-ICP: branch and bound over all poses.",
+    "rpm": "Robust point matching: soft matches, annealed.",
+    "small_gicp": "Generalised ICP, by small_gicp.",
+    "kiss-matcher": "KISS-Matcher: global, stands many wrong matches.",
+}
+"""A sentence on each method, by name."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Tuned settings, and how they were found.
+
+    Attributes:
+        method: the method's name.
+        settings: the values of its fields, by name.
+        search: how they were found: the protocol and its hash, the data, the seed, the number of
+            trials and of items, the scores of the published and of the tuned settings, ...
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self) -> ClassicalMethod:
+        """The method with these settings."""
+        cls = kind(self.method)
+        known = {each.name for each in fields(cls)}
+        if strange := sorted(set(self.settings) - known):
+            raise ValueError(f"{self.method} has no setting {strange[0]!r}")
+        return cls(**{**self.settings, "settings": "tuned"})
+
+    def as_json(self) -> str:
+        """The file's text."""
+        content = {"format": FORMAT, "method": self.method, "settings": dict(self.settings)}
+        return json.dumps({**content, "search": dict(self.search)}, indent=1) + "\n"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tuned:
+        """Read a file that `spoonful tune` wrote.
+
+        Raises:
+            ValueError: it is not such a file.
+        """
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} holds no tuned settings: {error}") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            seen = content.get("format") if isinstance(content, dict) else None
+            raise ValueError(f"{path} holds no tuned settings: its format is {seen!r}")
+        return cls(content["method"], content["settings"], content["search"])
+
+
+def names() -> tuple[str, ...]:
+    """The names of all methods.
+
+    >>> names()[:3]
+    ('icp', 'icp-open3d', 'fgr')
+    """
+    return tuple(_WHERE)
+
+
+def kind(name: str) -> type[ClassicalMethod]:
+    """The class of the method called `name`.
+
+    >>> kind("icq")
+    Traceback (most recent call last):
+    ValueError: no classical method named 'icq'; did you mean 'icp'? There are: icp, ...
+    """
+    if name not in _WHERE:
+        close = difflib.get_close_matches(name, _WHERE, n=1)
+        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
+        raise ValueError(f"no classical method named {name!r}{hint}: {', '.join(_WHERE)}")
+    module, cls = _WHERE[name]
+    found: type[ClassicalMethod] = getattr(
+        importlib.import_module(f"spoonful.classical.{module}"), cls
+    )
+    return found
+
+
+def published(name: str) -> ClassicalMethod:
+    """A method with the settings that it was published with, or that its library ships with.
+
+    >>> published("icp").settings
+    'published'
+    """
+    cls = kind(name)
+    make = getattr(cls, "published", cls.default)
+    found: ClassicalMethod = make()
+    return found
+
+
+def tuned(name: str, protocol: str | None = None) -> Tuned:
+    """The tuned settings of a method.
+
+    Args:
+        name: of the method.
+        protocol: for which pairs. Where there are none for this protocol they are those of one of
+            the same family, whose name begins alike ("rpm-jitter" takes those of "rpm-crop"); else,
+            or for None, of any.
+
+    Raises:
+        ValueError: there are none for the method.
+    """
+    kind(name)
+    there = tuned_on(name)
+    if not there:
+        raise ValueError(
+            f"there are no tuned settings of {name}; find some with `spoonful tune {name}`"
+        )
+    family = (protocol or "").split("-")[0]
+    alike = [of for of in there if of.split("-")[0] == family]
+    chosen = protocol if protocol in there else (alike or there)[0]
+    return Tuned.load(FOLDER / f"{name}@{chosen}.json")
+
+
+def tuned_on(name: str) -> tuple[str, ...]:
+    """The protocols that a method has tuned settings for."""
+    return tuple(
+        path.stem.removeprefix(f"{name}@") for path in sorted(FOLDER.glob(f"{name}@*.json"))
+    )

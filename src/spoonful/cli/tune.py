@@ -1,0 +1,109 @@
+"""`spoonful tune`: settings for a classical method, found on training pairs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from spoonful.classical import presets
+from spoonful.cli.evaluate import number
+from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
+from spoonful.evaluation import open_data
+from spoonful.evaluation.result import write_text
+from spoonful.evaluation.tuning import Search, Trial, tune
+
+
+def tune_command(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help=", ".join(presets.names()) + ".")],
+    protocol: Annotated[str, typer.Option(help="The pairs to be good at.")] = "rpm-crop",
+    data: Annotated[
+        str, typer.Option(help="'synthetic' (embedded), or a folder; its training split is used.")
+    ] = "synthetic",
+    trials: Annotated[int, typer.Option(help="Settings to try.")] = 20,
+    seconds: Annotated[
+        float | None, typer.Option(help="Begin no further trial after this time.")
+    ] = None,
+    items: Annotated[int, typer.Option(help="Training pairs.")] = 64,
+    seed: Annotated[int, typer.Option(help="Of the pairs and of the settings drawn.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu or cuda, for batched methods.")] = "cpu",
+    out: Annotated[Path | None, typer.Option(help="Write the settings to this file.")] = None,
+) -> None:
+    """Find good settings for a classical method, on training pairs alone.
+
+    A random search, the same for the same seed: half of the pairs rank the trials, the other half
+    compares the best three with the published settings. The score is the mean angle between the
+    rotation found and the true one, where no pair counts more than 90 degrees.
+
+    [bold]Examples[/bold]
+
+      spoonful tune icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
+
+      spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
+    """
+    card = protocols.get(protocol)
+    corpus = open_data(data, "train", card)
+    if not isinstance(corpus, Corpus):
+        raise ValueError(f"protocol {card.name} is of scans, and settings are tuned on shapes")
+    errors = Console(stderr=True)
+    with errors.status(f"{method}: published settings") as status:
+
+        def tell(trial: Trial) -> None:
+            status.update(f"{method}: trial {trial.number + 1} of {trials} done")
+
+        found = tune(
+            method,
+            card,
+            corpus,
+            trials=trials,
+            seconds=math.inf if seconds is None else seconds,
+            items=items,
+            seed=seed,
+            device=device,
+            progress=tell,
+        )
+    console = Console()
+    show(console, found)
+    if out is not None:
+        file = write_text(out, found.tuned.as_json())
+        console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+
+
+def show(console: Console, found: Search) -> None:
+    """Print the best trials, and what the winner's settings are."""
+    how = found.tuned.search
+    console.print(
+        f"[bold]{found.tuned.method}[/bold] on {how['protocol']} ({how['protocol_hash']}) of "
+        f"{how['data']}: {how['trials']} trials, {how['items']} training pairs",
+        highlight=False,
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("trial", "ranking °", "final °", "ms a pair"):
+        table.add_column(title, justify="right")
+    table.add_column("settings")
+    published = found.trials[0].method
+    for trial in sorted(found.trials, key=lambda t: (t.final is None, t.final, t.score)):
+        if trial.final is None:
+            continue
+        changed = [
+            f"{name}={value}"
+            for name, value in vars(trial.method).items()
+            if name != "settings" and value != getattr(published, name)
+        ]
+        table.add_row(
+            str(trial.number),
+            number(trial.score),
+            number(trial.final),
+            number(1000 * trial.seconds, 3),
+            ", ".join(changed) or "published",
+        )
+    console.print(table)
+    console.print(
+        f"[dim]{number(found.before)} ° with the published settings, "
+        f"{number(found.after)} ° with the best.[/dim]"
+    )
