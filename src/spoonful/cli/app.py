@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import spoonful
 from spoonful.cli import (
@@ -95,7 +96,9 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         else:
             message = " ".join(str(error).split()) or type(error).__name__
-            Console(stderr=True, soft_wrap=True).print(f"[red]error:[/red] {message}", markup=True)
+            # A message may hold brackets of its own, as in pip install 'spoonful[data]'.
+            line = f"[red]error:[/red] {escape(message)}"
+            Console(stderr=True, soft_wrap=True).print(line, markup=True)
         users_mistake = isinstance(error, (ValueError, TypeError, OSError, ImportError))
         return 2 if users_mistake else 1
     return outcome if isinstance(outcome, int) else 0
