@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -35,23 +34,13 @@ from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.pipeline import METHODS, Alignment, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
+from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, write_pose
-from spoonful.pipeline.report import axis_text, turn_of, vector_text, write_report
+from spoonful.pipeline.report import axis_text, record, turn_of, vector_text, write_report
 from spoonful.training.schedule import seconds
 from spoonful.view.layers import Fact, Up
 
 DOUBTFUL = 3
-# Of each unit, in metres.
-UNITS = {
-    "um": 1e-6,
-    "mm": 1e-3,
-    "cm": 1e-2,
-    "m": 1.0,
-    "km": 1e3,
-    "in": 0.0254,
-    "inch": 0.0254,
-    "ft": 0.3048,
-}
 
 
 def register_command(
@@ -87,7 +76,9 @@ def register_command(
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="pairs.csv", help="Many pairs: columns source, target, [id, init]."),
+        typer.Option(
+            metavar="pairs.csv", help="Many pairs: a table with the columns source and target."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the results of --pairs go.")
@@ -167,33 +158,13 @@ def register_command(
                 command=_command(source, target, single, method, voxel, unit, up, seed),
             )
     if as_json:
-        typer.echo(json.dumps(as_record(found, source, target, unit, written), indent=1))
+        outputs = {name: str(path) for name, path in written.items()}
+        whole = record(found, (str(source), str(target)), unit) | {"written": outputs}
+        typer.echo(json.dumps(whole, indent=1))
     else:
         show(Console(soft_wrap=True, highlight=False), found, unit, written)
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
-
-
-def length(text: str, unit: str, name: str) -> float:
-    """A length in the files' units: "5mm", "0.05 m", or a plain number of them.
-
-    >>> length("5mm", "m", "--voxel"), length("5", "mm", "--voxel"), length("1in", "mm", "--voxel")
-    (0.005, 5.0, 25.4)
-    >>> length("five", "m", "--voxel")
-    Traceback (most recent call last):
-    ValueError: --voxel must be a length such as 5mm, 0.05m or 0.05, got 'five'
-    """
-    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([a-zµ]*)\s*", text)
-    own = found.group(2).replace("µ", "u") if found else ""
-    try:
-        value = float(found.group(1)) if found else math.nan
-    except ValueError:
-        value = math.nan
-    if not value < math.inf or (own and own not in UNITS):
-        raise ValueError(f"{name} must be a length such as 5mm, 0.05m or 0.05, got {text!r}")
-    if value <= 0:
-        raise ValueError(f"{name} must be more than 0, got {text!r}")
-    return value * UNITS[own] / UNITS[unit or "m"] if own else value
 
 
 def read_shape(path: Path) -> Cloud | Mesh:
@@ -281,23 +252,6 @@ def matrix_lines(matrix: Sequence[Sequence[float]]) -> list[str]:
     ]
     widths = [max(len(row[i]) for row in cells) for i in range(4)]
     return ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-
-
-def as_record(
-    found: Alignment, source: Path, target: Path, unit: str, written: dict[str, Path]
-) -> dict[str, Any]:
-    """A result for programs."""
-    turn = turn_of(found.pose.rotation)
-    return {
-        "source": str(source),
-        "target": str(target),
-        "unit": unit or None,
-        **found.summary(),
-        "rotation_degrees": turn.degrees,
-        "rotation_axis": None if turn.axis is None else list(turn.axis),
-        "translation": found.pose.translation.tolist(),
-        "written": {name: str(path) for name, path in written.items()},
-    }
 
 
 def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:

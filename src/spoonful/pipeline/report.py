@@ -122,6 +122,26 @@ def show(alignment: Alignment, **options: Any) -> Path:
     return page
 
 
+def record(alignment: Alignment, names: Sequence[str], unit: str = "") -> dict[str, Any]:
+    """The result for programs: all that fits into JSON.
+
+    Args:
+        alignment: what `register` returned.
+        names: of source and target.
+        unit: of the clouds' coordinates; "" where it is not known.
+    """
+    turn = turn_of(alignment.pose.rotation)
+    return {
+        "source": names[0],
+        "target": names[1],
+        "unit": unit or None,
+        **alignment.summary(),
+        "rotation_degrees": turn.degrees,
+        "rotation_axis": None if turn.axis is None else list(turn.axis),
+        "translation": alignment.pose.translation.tolist(),
+    }
+
+
 class Turn(NamedTuple):
     """A rotation by an angle about an axis, by the right-hand rule.
 
