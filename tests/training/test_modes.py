@@ -32,8 +32,8 @@ def test_float64_geometry_stays_at_kabsch_where_float32_leaves_it():
     source, matches = shrunk_pair()
     gaps = []
     for kind in (SpoonfulLayer, Float64Layer):
-        pose, refined = kind(form="target")(source, matches)
-        gaps.append((refined.rotation - pose.rotation.unsqueeze(1)).abs().amax())
+        found = kind(form="target")(source, matches)
+        gaps.append((found.refined.rotation - found.pose.rotation.unsqueeze(1)).abs().amax())
     assert gaps[0] > 1e-3
     assert gaps[1] < 1e-6
 
@@ -75,13 +75,13 @@ def test_float64_geometry_trains_beneath_a_bfloat16_network(settings, mode):
 
 def test_perturbed_starts_are_turned_ever_less_by_a_shrinking_schedule(tmp_path, monkeypatch):
     seen = []
-    step = Stepper.__call__
+    step = Stepper.step
 
-    def spy(self, batch, lr):
+    def spy(self, batch):
         seen.append(self.model.refine.max_degrees)
-        return step(self, batch, lr)
+        return step(self, batch)
 
-    monkeypatch.setattr(Stepper, "__call__", spy)
+    monkeypatch.setattr(Stepper, "step", spy)
     config = small(
         "refine=perturbed", "refine.max_degrees=90", "refine.schedule=shrinking", "budget.steps=4"
     )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spoonful.data import protocols
 from spoonful.data.protocols import Protocol
-from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer
+from spoonful.geometry import LayerOutput, SpoonfulLayer
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet
 from spoonful.training.config import Config, Refine
 
@@ -72,20 +72,15 @@ class Float64Layer(SpoonfulLayer):
         generator: torch.Generator | None = None,
     ) -> LayerOutput:
         """As `SpoonfulLayer`; poses come back in the precision of `target`."""
-        pose, refined = super().forward(
+        output = super().forward(
             source.double(),
             target.double(),
             None if weights is None else weights.double(),
             mask,
             generator=generator,
         )
-        return LayerOutput(
-            _rounded(pose, target), None if refined is None else _rounded(refined, target)
-        )
-
-
-def _rounded(pose: Pose, like: Tensor) -> Pose:
-    return pose.to(torch.promote_types(like.dtype, torch.float32))
+        dtype = torch.promote_types(target.dtype, torch.float32)
+        return LayerOutput(*(None if part is None else part.to(dtype) for part in output))
 
 
 def protocol(config: Config) -> Protocol:

@@ -199,7 +199,7 @@ class Trainer:
         self.board = Board(self.folder if board else None)
         self.display = Display(self.config.name, quiet=self.quiet)
         try:
-            with _fast_products(self.bf16), on_signals() as stop:
+            with fast_products(self.bf16), on_signals() as stop:
                 return self._run(limit, stop)
         finally:
             self.board.close()
@@ -462,7 +462,7 @@ def _mean(losses: list[float]) -> float:
 
 
 @contextmanager
-def _fast_products(bf16: bool) -> Iterator[None]:
+def fast_products(bf16: bool) -> Iterator[None]:
     """TF32 in a bfloat16 network's few float32 products, whose factors have no more digits."""
     before = torch.get_float32_matmul_precision()
     if bf16:

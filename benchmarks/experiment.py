@@ -1,0 +1,85 @@
+"""What the refinement is good for: the same training under many conditions, and a table of it.
+
+    python benchmarks/experiment.py --list
+    python benchmarks/experiment.py --data data/shapes --device cuda --steps 1500 --out DIR
+    python benchmarks/experiment.py --data data/shapes --only kabsch,perturbed-60 --models dcp ...
+    python benchmarks/experiment.py --table DIR [DIR...]        # Markdown, for docs/analysis.md
+
+Runs go one after the other in this process, the most telling first, each ending in one small file
+DIR/MODEL-CONDITION-seedN.json; the same command again goes on with what is missing. `--seconds`
+ends it in time. Needs torch, numpy and, for folders in ModelNet40's layout, h5py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from spoonful.analysis import experiment
+
+
+def main() -> int:
+    """Run the command."""
+    options = _parser().parse_args()
+    if options.table:
+        print(experiment.table(experiment.results(options.table)))
+        return 0
+    jobs = experiment.grid(options.models.split(","), options.seeds, _names(options.only))
+    if options.list:
+        for job in jobs:
+            settings = " ".join(experiment.CONDITIONS[job.condition])
+            print(f"{job.name:40} {settings}")
+        return 0
+    left = experiment.run(
+        jobs,
+        options.out,
+        data=options.data,
+        other=options.other,
+        steps=options.steps,
+        seconds=options.seconds,
+        device=options.device,
+        settings=options.set,
+        limit=options.limit,
+        done=options.done,
+        work=options.work,
+        keep_weights=_names(options.keep_weights),
+        say=lambda text: print(text, flush=True),
+    )
+    print(f"{len(left)} runs are left" if left else "all runs are done")
+    return 0
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--data", default="synthetic", help="corpus: a folder, a file, or synthetic")
+    add("--other", help="a second corpus, for test alone")
+    add("--models", default=",".join(experiment.MODELS))
+    add("--only", default="", help="conditions, as perturbed-60 or dcp-perturbed-60")
+    add("--seeds", type=int, default=3)
+    add("--steps", type=int, default=1500)
+    add("--seconds", type=float, default=math.inf, help="for all runs together")
+    add("--device", default="auto")
+    add("--set", action="append", default=[], metavar="A.B=C", help="a setting of all runs")
+    add("--limit", type=int, help="at most so many test pairs of each kind")
+    add("--out", default="runs/experiment-results")
+    add("--done", action="append", default=[], metavar="DIR", help="results that are there already")
+    add("--work", default="runs/experiment", help="for checkpoints; emptied as runs finish")
+    add("--keep-weights", default="", metavar="NAMES", help="of these runs, dcp-kabsch-seed0,...")
+    add("--list", action="store_true", help="show the runs in their order")
+    add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The controlled experiment: every condition runs, resumes, and ends in one small file."""
+
+import json
+
+import pytest
+import torch
+
+from spoonful.analysis import experiment
+from spoonful.analysis.experiment import CONDITIONS, Job, config_of, grid, paired, results, table
+from spoonful.data import synthetic
+from spoonful.training import build
+from spoonful.training.build import Float64Layer
+
+TINY = [
+    "dcp.embedding=pointnet",
+    "dcp.emb_dims=8",
+    "dcp.ff_dims=8",
+    "dcp.n_heads=2",
+    "data.points=16",
+    "data.batch_size=8",
+    "rpmnet.feat_dim=8",
+    "rpmnet.neighbors=4",
+    "rpmnet.train_iterations=1",
+    "rpmnet.test_iterations=1",
+]
+
+
+@pytest.fixture(scope="module")
+def corpora_folder(tmp_path_factory):
+    """A corpus so small that loading it takes no time, as files for both splits."""
+    from spoonful.training import corpora
+
+    folder = tmp_path_factory.mktemp("corpus")
+    for split in ("train", "test"):
+        corpus = synthetic.load(split, per_category=2, points=64)
+        corpora.save(corpus, folder / f"small-{split}.pt")
+    return str(folder / "small-{split}.pt")
+
+
+def ran(folder, data, todo, **options):
+    said: list[str] = []
+    left = experiment.run(
+        todo,
+        folder / "out",
+        data=data,
+        steps=2,
+        device="cpu",
+        settings=TINY,
+        limit=6,
+        work=folder / "work",
+        say=said.append,
+        **options,
+    )
+    return left, said
+
+
+def test_the_most_telling_conditions_come_first_for_every_model_and_seed():
+    names = [(job.model, job.condition) for job in grid(seeds=3)]
+    first = {name for _, name in names[: 2 * 4 * 3]}
+    assert first == {"kabsch", "perturbed-60", "source", "target"}
+    assert len(names) == len(set(grid(seeds=3))) == 2 * 3 * len(CONDITIONS)
+
+
+def test_a_condition_changes_only_what_it_names():
+    corpus = synthetic.load("train", per_category=2, points=64)
+    settings = {
+        name: config_of(Job("dcp", name, 1), steps=5, corpus=corpus, device="cpu").as_dict()
+        for name in CONDITIONS
+    }
+    for name, content in settings.items():
+        for section in content:
+            if section not in ("refine", "loss", "name"):
+                assert content[section] == settings["kabsch"][section], (name, section)
+    exact = config_of(Job("dcp", "target-float64", 0), steps=5, corpus=corpus, device="cpu")
+    assert isinstance(build.layer(exact.refine), Float64Layer)
+
+
+def test_unknown_conditions_are_named():
+    with pytest.raises(ValueError, match="there is no condition 'pertubed'"):
+        grid(only=["pertubed"])
+    with pytest.raises(ValueError, match="there is no model 'icp'"):
+        grid(["icp"])
+
+
+def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corpora_folder):
+    todo = grid(["dcp", "rpmnet"], 1, ["dcp-kabsch", "dcp-perturbed-60", "rpmnet-matches"])
+    weights = ["dcp-kabsch-seed0"]
+    left, said = ran(tmp_path, corpora_folder, todo, other=corpora_folder, keep_weights=weights)
+    assert left == []
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == [
+        "dcp-kabsch-seed0.json",
+        "dcp-kabsch-seed0.safetensors",
+        "dcp-perturbed-60-seed0.json",
+        "rpmnet-matches-seed0.json",
+    ]
+    assert list((tmp_path / "work").iterdir()) == []
+    run = json.loads((tmp_path / "out" / "rpmnet-matches-seed0.json").read_text())
+    assert run["config"]["loss"]["matches"] == 0.1
+    assert set(run["tests"]) >= {"crop", "clean", "noise", "twice-sampled", "crop, small"}
+    crop = run["tests"]["crop"]
+    assert crop["count"] == len(crop["items"]["rotation_degrees"]) == 6
+    assert crop["extent_ratio"]["median"] > 0
+    assert {"rho_source", "rho_target", "extent_ratio"} <= run["log"][-1]["validation"].keys()
+    text = table(results([tmp_path / "out"]), resamples=20)
+    assert "| perturbed-60 | 1 |" in text
+    assert "**rpmnet**: 2 steps of 8 pairs on small/train" in text
+    left, said = ran(tmp_path, corpora_folder, todo)
+    assert said == ["3 of 3 runs are there already"]
+
+
+def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):
+    left, _ = ran(tmp_path, corpora_folder, grid(["dcp"], 1, ["kabsch"]), seconds=-1.0)
+    assert len(left) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_paired_intervals_hold_the_truth_about_as_often_as_they_say():
+    generator = torch.Generator().manual_seed(0)
+    inside = 0
+    for trial in range(40):
+        noise = torch.randn(8, 60, generator=generator) + torch.randn(8, 1, generator=generator)
+        mean, (low, high) = paired(list(0.5 + noise), resamples=200, seed=trial)
+        assert low <= mean <= high
+        inside += low <= 0.5 <= high
+    assert 32 <= inside <= 40
+
+
+def test_results_without_files_say_so(tmp_path):
+    with pytest.raises(ValueError, match="no results"):
+        table(results([tmp_path]))
