@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -24,23 +24,32 @@ class LayerOutput(NamedTuple):
     """What the layer found.
 
     Attributes:
-        pose: the Kabsch pose, rotation (..., 3, 3): the answer.
-        refined: the poses to train on, rotation (..., I * starts, 3, 3), iteration by iteration
-            (all starts of the first, then of the second, ...); None in evaluation mode.
+        stacked: the Kabsch pose and after it the refined ones, rotation (..., P, 3, 3).
     """
 
-    pose: Pose
-    refined: Pose | None
+    stacked: Pose
+
+    @property
+    def pose(self) -> Pose:
+        """The Kabsch pose, rotation (..., 3, 3): the answer."""
+        return Pose(self.stacked.rotation.select(-3, 0), self.stacked.translation.select(-2, 0))
+
+    @property
+    def refined(self) -> Pose | None:
+        """The poses to train on, rotation (..., I * starts, 3, 3), iteration by iteration.
+
+        (All starts of the first iteration, then of the second, ...) None in evaluation mode.
+        """
+        more = self.stacked.rotation.shape[-3] - 1
+        if more == 0:
+            return None
+        return Pose(
+            self.stacked.rotation.narrow(-3, 1, more), self.stacked.translation.narrow(-2, 1, more)
+        )
 
     def poses(self) -> Pose:
         """The Kabsch pose and every refined one, (..., 1 + I * starts, 3, 3), for the loss."""
-        first = Pose(self.pose.rotation.unsqueeze(-3), self.pose.translation.unsqueeze(-2))
-        if self.refined is None:
-            return first
-        return Pose(
-            torch.cat([first.rotation, self.refined.rotation], dim=-3),
-            torch.cat([first.translation, self.refined.translation], dim=-2),
-        )
+        return self.stacked
 
 
 class SpoonfulLayer(nn.Module):
@@ -137,7 +146,7 @@ class SpoonfulLayer(nn.Module):
             )
         usable = kernels.usable(source, target, weights, mask, turns)
         head = kernels.layer_poses if usable else composite_head
-        return LayerOutput(*head(source, target, weights, mask, turns, plan))
+        return LayerOutput(head(source, target, weights, mask, turns, plan))
 
     def extra_repr(self) -> str:
         """The settings, as they were given."""
@@ -154,7 +163,7 @@ def composite_head(
     mask: Tensor | None,
     start: Tensor | None,
     plan: Plan,
-) -> tuple[Any, Pose | None]:
+) -> Pose:
     """What the layer computes, composed of the functions of this package.
 
     Args:
@@ -167,25 +176,36 @@ def composite_head(
         plan: what to compute.
 
     Returns:
-        The Kabsch pose (None if the start is given), and the refined poses, iteration by iteration
-        (None if there are no iterations).
+        The Kabsch pose, unless the start is given, and the refined poses, iteration by iteration:
+        rotation (..., P, 3, 3).
     """
     m = moments(source, target, weights, mask, spreads=plan.form if plan.iterations else "none")
     pose = None if plan.start == "given" else pose_from_moments(m)
+    found = []
+    if pose is not None:
+        found.append(Pose(pose.rotation.unsqueeze(-3), pose.translation.unsqueeze(-2)))
     if not plan.iterations:
-        return pose, None
+        return found[0]
     rotation = start if pose is None else pose.rotation
     assert rotation is not None
     if plan.start in ("detached", "perturbed"):
         rotation = rotation.detach()
-    if plan.start != "perturbed":
-        return pose, refine_moments(m, rotation, iterations=plan.iterations, form=plan.form)
-    assert start is not None
-    rotations = matmul3(rotation.unsqueeze(-3), start)
-    refined = refine_moments(
-        m.per_start(start.shape[-3]), rotations, iterations=plan.iterations, form=plan.form
-    )
-    return pose, Pose(
-        refined.rotation.transpose(-4, -3).flatten(-4, -3),
-        refined.translation.transpose(-3, -2).flatten(-3, -2),
+    if plan.start == "perturbed":
+        assert start is not None
+        rotations = matmul3(rotation.unsqueeze(-3), start)
+        refined = refine_moments(
+            m.per_start(start.shape[-3]), rotations, iterations=plan.iterations, form=plan.form
+        )
+        refined = Pose(
+            refined.rotation.transpose(-4, -3).flatten(-4, -3),
+            refined.translation.transpose(-3, -2).flatten(-3, -2),
+        )
+    else:
+        refined = refine_moments(m, rotation, iterations=plan.iterations, form=plan.form)
+    found.append(refined)
+    if len(found) == 1:
+        return refined
+    return Pose(
+        torch.cat([pose.rotation for pose in found], dim=-3),
+        torch.cat([pose.translation for pose in found], dim=-2),
     )

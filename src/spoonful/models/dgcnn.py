@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spoonful.models.edges import edge_linear
+from spoonful.models.edges import Entry, edge_linear, fused_stack, fusible
 from spoonful.models.neighborhoods import knn
-from spoonful.models.norms import batch_norm, linear_batch_norm, running_affine
+from spoonful.models.norms import batch_affine, batch_norm, linear_batch_norm, running_affine
 
 
 class DGCNN(nn.Module):
@@ -48,21 +48,32 @@ class DGCNN(nn.Module):
         Returns:
             (B, N, emb_dims), all >= 0.
         """
-        edges = F.relu(self._first(points, mask=mask, clouds=clouds))
-        pooled = [edges.amax(dim=-2)]
-        for conv, norm in (
-            (self.conv2, self.bn2),
-            (self.conv3, self.bn3),
-            (self.conv4, self.bn4),
-        ):
-            edges = F.relu(linear_batch_norm(edges, conv, norm, clouds=clouds, mask=mask))
-            pooled.append(edges.amax(dim=-2))
+        index = knn(points, self.k, mask=mask)
+        layers = [self.conv1, self.conv2, self.conv3, self.conv4]
+        norms = [self.bn1, self.bn2, self.bn3, self.bn4]
+        if fusible(points, index, layers):
+            weight = self.conv1.weight.flatten(1)
+            pooled = fused_stack(
+                points,
+                index,
+                Entry(weight[:, :3], weight[:, 3:]),
+                layers[1:],
+                norms,
+                lambda stats, norm, count: batch_affine(stats, norm, clouds=clouds, count=count),
+                mask=mask,
+                pool_all=True,
+            )
+        else:
+            edges = F.relu(self._first(points, index, mask=mask, clouds=clouds))
+            pooled = [edges.amax(dim=-2)]
+            for conv, norm in zip(layers[1:], norms[1:], strict=True):
+                edges = F.relu(linear_batch_norm(edges, conv, norm, clouds=clouds, mask=mask))
+                pooled.append(edges.amax(dim=-2))
         together = torch.cat(pooled, dim=-1)
         return F.relu(linear_batch_norm(together, self.conv5, self.bn5, clouds=clouds, mask=mask))
 
-    def _first(self, points: Tensor, *, mask: Tensor | None, clouds: int) -> Tensor:
+    def _first(self, points: Tensor, index: Tensor, *, mask: Tensor | None, clouds: int) -> Tensor:
         """The first convolution and its norm, on edges that are never concatenated."""
-        index = knn(points, self.k, mask=mask)
         weight = self.conv1.weight.flatten(1)
         if self.bn1.training:
             edges = edge_linear(points, index, weight[:, :3], weight[:, 3:])

@@ -11,13 +11,16 @@ are plain matrix products over edges; nothing is scattered unless the points nee
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spoonful.geometry.exact import matmul3
+from spoonful.models import kernels
+from spoonful.models.kernels.edge_ops import MOST_CHANNELS, MOST_NEIGHBORS, edge_first, edge_layer
 from spoonful.models.neighborhoods import gather
 from spoonful.models.precision import at_least_float32, full_precision, network_dtype
 
@@ -64,6 +67,100 @@ def edge_linear(
             dtype,
         )
     return edges
+
+
+class Entry(NamedTuple):
+    """The arguments of `edge_linear` after the index."""
+
+    to_neighbor: Tensor
+    to_center: Tensor
+    bias: Tensor | None = None
+    features: Tensor | None = None
+    to_features: Tensor | None = None
+
+
+def fusible(points: Tensor, index: Tensor, layers: Sequence[nn.Module]) -> bool:
+    """Whether `fused_stack` can be used: on a GPU, in bfloat16, with nothing too large."""
+    weights = [layer.weight for layer in layers]
+    return (
+        all(isinstance(w, Tensor) and max(w.shape[:2]) <= MOST_CHANNELS for w in weights)
+        and network_dtype(weights[0]) == torch.bfloat16  # type: ignore[arg-type]
+        and points.dtype == torch.float32
+        and not (points.requires_grad and torch.is_grad_enabled())
+        and index.shape[-1] <= MOST_NEIGHBORS
+        and index[0].numel() * MOST_CHANNELS < 2**31
+        and kernels.usable(points, index)
+    )
+
+
+def fused_stack(
+    points: Tensor,
+    index: Tensor,
+    entry: Entry,
+    layers: Sequence[nn.Module],
+    norms: Sequence[nn.Module],
+    affine: Callable[[Tensor, Any, Tensor], tuple[Tensor, Tensor]],
+    *,
+    mask: Tensor | None = None,
+    pool_all: bool = False,
+) -> list[Tensor]:
+    """A stack of layers on edges, each with norm and ReLU, and its maxima over the neighbours.
+
+    A norm followed by a ReLU is monotonous in each channel. So the maximum over neighbours is
+    that of the largest value before the norm (of the smallest, where its weight is negative), and
+    the last layer's edges never exist in memory; of the others one copy does.
+
+    Args:
+        points: (B, N, 3), where `fusible` says yes.
+        index: (B, N, k).
+        entry: the first layer.
+        layers: the linear layers after it, L of them.
+        norms: L + 1 norms, one after each layer.
+        affine: (stats, norm, count) to scale and shift, see `norms.batch_affine`.
+        mask: (B, N) bool, False for padding, or None.
+        pool_all: whether every layer is pooled, or only the last.
+
+    Returns:
+        (B, N, C) float32, one for each layer that is pooled.
+    """
+    k, dtype = index.shape[-1], network_dtype(entry.to_neighbor)
+    pooled: list[Tensor] = []
+    with full_precision(points):
+        if mask is None:
+            count = torch.full_like(points[:, 0, 0], points.shape[1] * k)
+        else:
+            mask = mask.contiguous()
+            count = mask.sum(-1, dtype=points.dtype) * k
+        gamma = [norm.weight for norm in norms]
+        y, extreme, _, stats = edge_first(
+            points.contiguous(),
+            index.contiguous(),
+            *entry,
+            gamma[0],
+            mask,
+            pool_all,
+            dtype,
+        )
+        for number, norm in enumerate(norms):
+            scale, shift = affine(stats, norm, count)
+            last = number == len(layers)
+            if last or pool_all:
+                pooled.append(F.relu(extreme * scale.unsqueeze(1) + shift.unsqueeze(1)))
+            if last:
+                break
+            layer = layers[number]
+            y, extreme, _, stats = edge_layer(
+                y,
+                scale.contiguous(),
+                shift.contiguous(),
+                layer.weight.flatten(1),  # type: ignore[operator]
+                layer.bias,
+                gamma[number + 1],
+                mask,
+                number + 1 < len(layers),
+                pool_all or number + 1 == len(layers),
+            )
+    return pooled
 
 
 class _EdgeLinear(torch.autograd.Function):

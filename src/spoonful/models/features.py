@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spoonful.models.edges import edge_linear
+from spoonful.models.edges import Entry, edge_linear, fused_stack, fusible
 from spoonful.models.neighborhoods import ball
-from spoonful.models.norms import pointwise
+from spoonful.models.norms import group_affine, pointwise
 from spoonful.models.ppf import point_pair_features
 from spoonful.models.precision import at_least_float32, full_precision
 
@@ -103,14 +103,31 @@ class FeatureNet(nn.Module):
         Returns:
             (B, N, dim) of norm 1, float32.
         """
-        edges = self._first(points, neighborhood)
-        pooled = pointwise(list(self.prepool)[1:], edges, mask=mask).amax(dim=-2)
+        pooled = self._pooled(points, neighborhood, mask)
         # From here on there is one vector a point, not 64: float32 costs nothing.
         with full_precision(points):
             out = pointwise(self.postpool, at_least_float32(pooled), mask=mask)
             return F.normalize(out, dim=-1)
 
-    def _first(self, points: Tensor, neighborhood: Neighborhood) -> Tensor:
+    def _pooled(self, points: Tensor, neighborhood: Neighborhood, mask: Tensor | None) -> Tensor:
+        """The maximum of each neighbourhood, (B, N, 2 dim)."""
+        entry = self._entry(neighborhood)
+        layers = list(self.prepool)
+        if fusible(points, neighborhood.neighbors, layers[::3]):
+            (pooled,) = fused_stack(
+                points,
+                neighborhood.neighbors,
+                entry,
+                layers[3::3],
+                layers[1::3],
+                lambda stats, norm, count: group_affine(stats, norm, count=count),
+                mask=mask,
+            )
+            return pooled
+        edges = edge_linear(points, neighborhood.neighbors, *entry)
+        return pointwise(layers[1:], edges, mask=mask).amax(dim=-2)
+
+    def _entry(self, neighborhood: Neighborhood) -> Entry:
         """The first convolution, on features that are never concatenated."""
         layer = self.prepool[0]
         assert isinstance(layer, nn.Conv2d)
@@ -122,15 +139,7 @@ class FeatureNet(nn.Module):
         # dxyz is x_j - x_i: its weights act on the neighbour, and against the centre.
         to_neighbor = weight.get("dxyz", none)
         to_center = weight.get("xyz", none) - to_neighbor
-        return edge_linear(
-            points,
-            neighborhood.neighbors,
-            to_neighbor,
-            to_center,
-            layer.bias,
-            neighborhood.ppf,
-            weight.get("ppf"),
-        )
+        return Entry(to_neighbor, to_center, layer.bias, neighborhood.ppf, weight.get("ppf"))
 
 
 def _layer(conv: nn.Conv1d | nn.Conv2d) -> tuple[nn.Module, ...]:

@@ -8,6 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from spoonful.models.kernels import usable
+from spoonful.models.kernels.neighbor_ops import MOST_POINTS
+from spoonful.models.kernels.neighbor_ops import ball as fused_ball
+from spoonful.models.kernels.neighbor_ops import knn as fused_knn
 from spoonful.models.precision import at_least_float32, full_precision
 
 # Distances held at once: 128 Mi of them are 512 MiB in float32.
@@ -38,6 +42,10 @@ def knn(points: Tensor, k: int, *, mask: Tensor | None = None) -> Tensor:
     width = min(k, count)
     with torch.no_grad(), full_precision(points):
         points = at_least_float32(points)
+        if points.dtype == torch.float32 and count <= MOST_POINTS and usable(points, mask):
+            return fused_knn(
+                points.contiguous(), None if mask is None else mask.contiguous(), width
+            )
         chosen = []
         for rows, own in _rows(points):
             distance = squared_distances(points[:, rows], points)
@@ -77,6 +85,10 @@ def ball(points: Tensor, radius: float, k: int, *, mask: Tensor | None = None) -
     width = min(k, count)
     with torch.no_grad(), full_precision(points):
         points = at_least_float32(points)
+        if points.dtype == torch.float32 and usable(points, mask):
+            return fused_ball(
+                points.contiguous(), None if mask is None else mask.contiguous(), radius, k
+            )
         position = torch.arange(count, device=points.device, dtype=torch.int32)
         allowed = None if mask is None else mask.unsqueeze(-2)
         chosen = []

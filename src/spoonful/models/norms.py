@@ -129,6 +129,44 @@ def group_norm(y: Tensor, norm: nn.GroupNorm, *, mask: Tensor | None = None) -> 
     return torch.addcmul(shift.flatten(-2), x, weight.flatten(-2)).to(y.dtype)
 
 
+def batch_affine(
+    stats: Tensor, norm: _BatchNorm, *, clouds: int, count: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Batch norm as `y * scale + shift` of each item, from sums over its points; updates `norm`.
+
+    Args:
+        stats: (B, 2, C), the sums of y and of its squares over each item.
+        norm: as for `batch_norm`; in eval mode its running statistics are used.
+        clouds: as for `batch_norm`.
+        count: (B,) how many values of a channel were summed.
+
+    Returns:
+        Scale and shift, (B, C).
+    """
+    items = stats.shape[0]
+    if not norm.training:
+        scale, shift = running_affine(norm)
+        return scale.expand(items, -1), shift.expand(items, -1)
+    number = count.reshape(clouds, -1).sum(-1, keepdim=True).clamp_min(1)
+    mean, squares = (stats.unflatten(0, (clouds, -1)).sum(1) / number.unsqueeze(-1)).unbind(1)
+    var = (squares - mean.square()).clamp_min(0)
+    _update_running(norm, mean, var, number)
+    scale = norm.weight * torch.rsqrt(var + norm.eps)
+    shift = norm.bias - mean * scale
+    part = items // clouds
+    return scale.repeat_interleave(part, 0), shift.repeat_interleave(part, 0)
+
+
+def group_affine(stats: Tensor, norm: nn.GroupNorm, *, count: Tensor) -> tuple[Tensor, Tensor]:
+    """Group norm as `y * scale + shift` of each item, (B, C); arguments as of `batch_affine`."""
+    groups = stats.unflatten(-1, (norm.num_groups, -1)).mean(-1)
+    mean, squares = (groups / count.clamp_min(1).reshape(-1, 1, 1)).unbind(1)
+    scale = torch.rsqrt((squares - mean.square()).clamp_min(0) + norm.eps).unsqueeze(-1)
+    weight = norm.weight.unflatten(0, (norm.num_groups, -1)) * scale
+    shift = norm.bias.unflatten(0, (norm.num_groups, -1)) - mean.unsqueeze(-1) * weight
+    return weight.flatten(1), shift.flatten(1)
+
+
 def _moments(
     x: Tensor, mask: Tensor | None, axes: tuple[int, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:

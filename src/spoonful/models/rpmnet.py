@@ -124,7 +124,16 @@ class RPMNet(RegistrationModel):
                 of_source = self.feat_extractor(moved, around_source, mask=source_mask)
             masks = {"source_mask": source_mask, "target_mask": target_mask}
             annealings.append(self.weights_net(moved, target, **masks))
-            matchings.append(self.matcher(of_source, of_target, target, annealings[-1], **masks))
+            matchings.append(
+                self.matcher(
+                    of_source,
+                    of_target,
+                    target,
+                    annealings[-1],
+                    keep_shares=keep_matches,
+                    **masks,
+                )
+            )
             poses.append(
                 align(
                     self.refine,
@@ -141,7 +150,8 @@ class RPMNet(RegistrationModel):
             "target_inliers": torch.stack([one.target_inliers for one in matchings], dim=1),
         }
         if keep_matches:
-            extras["match_matrix"] = torch.stack([one.shares for one in matchings], dim=1)
+            shares = [one.shares for one in matchings if one.shares is not None]
+            extras["match_matrix"] = torch.stack(shares, dim=1)
         last = matchings[-1]
         return Registration(
             first(poses[-1]), join(poses), last.matches, last.source_inliers, extras=extras

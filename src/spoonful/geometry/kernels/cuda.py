@@ -18,6 +18,7 @@ _MOST_WARPS = 16  # for one cloud
 _ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for each other
 
 _log = logging.getLogger(__name__)
+_compiled: dict[tuple[Any, ...], Any] = {}
 
 
 @functools.cache
@@ -49,6 +50,9 @@ def launch(
         tensors: the kernel's pointers by name, contiguous; those left out are None.
     """
     kernel, names = _kernel(entry)
+    given = [tensors.get(name) for name in names]
+    source = given[0]
+    assert source is not None
     iterations, form, start = plan
     clouds, points, starts = size
     warps = _warps(clouds, points)
@@ -57,17 +61,21 @@ def launch(
     parts = 1
     if entry == "pose_head_backward":
         parts = max(1, min(-(-points // block), _ENOUGH_WARPS // (clouds * warps)))
-    with torch.cuda.device_of(tensors["source"]):
-        kernel[(clouds, parts)](
-            *(tensors.get(name) for name in names),
-            points,
-            starts,
-            iterations,
-            TARGET=form == "target",
-            START=start,
-            BLOCK=block,
-            num_warps=warps,
-        )
+    rest = (points, starts, iterations, form == "target", start, iterations > 0, block)
+    device = source.device.index
+    # Everything that the machine code depends on.
+    there = tuple([tensor is not None for tensor in given])
+    key = (entry, device, source.dtype, form, start, iterations > 0, warps, block, there)
+    compiled = _compiled.get(key)
+    if compiled is not None and device == torch.cuda.current_device():
+        # What Triton found in looking at the arguments is known, and need not be found again.
+        pointers = [None if tensor is None else tensor.data_ptr() for tensor in given]
+        compiled[(clouds, parts, 1)](*pointers, *rest)
+        return
+    with torch.cuda.device_of(source):
+        compiled = kernel[(clouds, parts)](*given, *rest, num_warps=warps)
+    if compiled is not None:  # which it is in the interpreter
+        _compiled[key] = compiled
 
 
 @functools.cache
@@ -101,18 +109,18 @@ def traced(
     start: Tensor | None,
     mask: Tensor | None,
     plan: tuple[int, str, str],
-) -> tuple[Tensor | None, ...]:
+    stacked: bool,
+) -> tuple[Tensor, Tensor]:
     """The pose head as one node of a graph; arguments and results as those of `head._PoseHead`."""
-    *poses, _ = pose_head(source, target, weights, start, mask, *plan)
-    iterations, _, kind = plan
-    there = (kind != "given", kind != "given", iterations > 0, iterations > 0)
-    return tuple(pose if is_there else None for pose, is_there in zip(poses, there, strict=True))
+    rotation, translation, _ = pose_head(source, target, weights, start, mask, *plan)
+    if stacked:
+        return rotation, translation
+    return rotation.squeeze(-3), translation.squeeze(-2)
 
 
-_POSES = ("rotation", "translation", "refined_rotation", "refined_translation")
 _INPUTS = ("source", "target", "weights", "start")
 
-# An operator returns tensors only: what there is not, or is not wanted, is an empty one.
+# An operator returns tensors only: a gradient that is not wanted is an empty one.
 
 
 @torch.library.custom_op("spoonful::pose_head", mutates_args=())
@@ -125,7 +133,7 @@ def pose_head(
     iterations: int,
     form: str,
     kind: str,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """The poses of `layer.composite_head`, and the state that backward needs.
 
     Args:
@@ -139,10 +147,9 @@ def pose_head(
         kind: "given", "kabsch", "detached" or "perturbed".
 
     Returns:
-        Rotation (..., 3, 3), translation (..., 3), refined rotations (..., I * K, 3, 3) and
-        translations (..., I * K, 3), and the state.
+        Rotations (..., P, 3, 3) and translations (..., P, 3), and the state.
     """
-    poses = _poses_like(source, start, iterations, kind)
+    rotation, translation, state = _poses_like(source, start, iterations, kind)
     launch(
         "pose_head_forward",
         (iterations, form, kind),
@@ -152,10 +159,11 @@ def pose_head(
         weights=weights,
         mask=mask,
         start=start,
-        state=poses[4],
-        **{name: x for name, x in zip(_POSES, poses, strict=False) if x.numel()},
+        rotation=rotation,
+        translation=translation,
+        state=state,
     )
-    return poses
+    return rotation, translation, state
 
 
 @torch.library.custom_op("spoonful::pose_head_backward", mutates_args=())
@@ -166,7 +174,6 @@ def pose_head_backward(
     start: Tensor | None,
     mask: Tensor | None,
     rotation: Tensor,
-    refined_rotation: Tensor,
     state: Tensor,
     gradients: list[Tensor | None],
     wanted: list[bool],
@@ -174,9 +181,9 @@ def pose_head_backward(
     form: str,
     kind: str,
 ) -> list[Tensor]:
-    """Gradients at source, target, weights and start from those at the four tensors of poses."""
+    """Gradients at source, target, weights and start from those at rotations and translations."""
     found = _gradients_like([source, target, weights, start], wanted)
-    kept = {"rotation": rotation, "refined_rotation": refined_rotation}
+    g_rotation, g_translation = (None if g is None else g.contiguous() for g in gradients)
     launch(
         "pose_head_backward",
         (iterations, form, kind),
@@ -186,12 +193,10 @@ def pose_head_backward(
         weights=weights,
         mask=mask,
         start=start,
+        rotation=rotation,
         state=state,
-        **{name: x for name, x in kept.items() if x.numel()},
-        **{
-            f"g_{name}": None if g is None else g.contiguous()
-            for name, g in zip(_POSES, gradients, strict=True)
-        },
+        g_rotation=g_rotation,
+        g_translation=g_translation,
         **{f"d_{name}": x for name, x in zip(_INPUTS, found, strict=True) if x.numel()},
     )
     return found
@@ -207,7 +212,7 @@ def _(
     iterations: int,
     form: str,
     kind: str,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     return _poses_like(source, start, iterations, kind)
 
 
@@ -219,7 +224,6 @@ def _(
     start: Tensor | None,
     mask: Tensor | None,
     rotation: Tensor,
-    refined_rotation: Tensor,
     state: Tensor,
     gradients: list[Tensor | None],
     wanted: list[bool],
@@ -232,8 +236,8 @@ def _(
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     *tensors, ctx.iterations, ctx.form, ctx.kind = inputs
-    rotation, _, refined_rotation, _, state = output
-    ctx.save_for_backward(*tensors, rotation, refined_rotation, state)
+    rotation, _, state = output
+    ctx.save_for_backward(*tensors, rotation, state)
     ctx.mark_non_differentiable(state)
     ctx.set_materialize_grads(False)
 
@@ -244,7 +248,7 @@ def _backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
     wanted[3] = wanted[3] and ctx.kind == "given"
     found = pose_head_backward(
         *ctx.saved_tensors,
-        list(gradients[:4]),
+        list(gradients[:2]),
         wanted,
         ctx.iterations,
         ctx.form,
@@ -266,17 +270,12 @@ def _size(source: Tensor, start: Tensor | None, kind: str) -> tuple[int, int, in
 
 def _poses_like(
     source: Tensor, start: Tensor | None, iterations: int, kind: str
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    batch = source.shape[:-2]
+) -> tuple[Tensor, Tensor, Tensor]:
     clouds, _, starts = _size(source, start, kind)
-    none = (0,)
-    found = kind != "given"
-    poses = iterations * starts
+    batch = (*source.shape[:-2], (kind != "given") + iterations * starts)
     return (
-        source.new_empty((*batch, 3, 3) if found else none),
-        source.new_empty((*batch, 3) if found else none),
-        source.new_empty((*batch, poses, 3, 3) if poses else none),
-        source.new_empty((*batch, poses, 3) if poses else none),
+        source.new_empty(*batch, 3, 3),
+        source.new_empty(*batch, 3),
         source.new_empty((clouds, _STATE), dtype=torch.float64),
     )
 

@@ -18,7 +18,7 @@ from torch.autograd import Function
 from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda
 from spoonful.geometry.kernels.build import library
-from spoonful.geometry.kernels.switch import disabled, plain, present, real_of
+from spoonful.geometry.kernels.switch import disabled, plain, real_of
 from spoonful.geometry.pose import Pose
 
 Form = Literal["source", "target"]
@@ -50,8 +50,7 @@ class _Call(ctypes.Structure):
             (name, ctypes.c_void_p)
             for name in (
                 *("source", "target", "weights", "mask", "start", "rotation", "translation"),
-                *("refined_rotation", "refined_translation", "state"),
-                *("g_rotation", "g_translation", "g_refined_rotation", "g_refined_translation"),
+                *("state", "g_rotation", "g_translation"),
                 *("d_source", "d_target", "d_weights", "d_start"),
             )
         ),
@@ -62,8 +61,7 @@ def kabsch_pose(
     source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
 ) -> Pose:
     """`kabsch`, for tensors that are checked and `usable`."""
-    R, t, _, _ = _apply(source, target, weights, mask, None, Plan(0, "source", "kabsch"))
-    return Pose(R, t)
+    return Pose(*_apply(source, target, weights, mask, None, _KABSCH, False))
 
 
 def refined_poses(
@@ -76,8 +74,7 @@ def refined_poses(
     form: Form,
 ) -> Pose:
     """`refine`, for tensors that are checked and `usable`."""
-    _, _, R, t = _apply(source, target, weights, mask, rotation, Plan(iterations, form, "given"))
-    return Pose(R, t)
+    return Pose(*_apply(source, target, weights, mask, rotation, Plan(iterations, form, "given")))
 
 
 def layer_poses(
@@ -87,10 +84,12 @@ def layer_poses(
     mask: Tensor | None,
     turns: Tensor | None,
     plan: Plan,
-) -> tuple[Pose, Pose | None]:
+) -> Pose:
     """`layer.composite_head`, for tensors that are checked and `usable`."""
-    R, t, refined_R, refined_t = _apply(source, target, weights, mask, turns, plan)
-    return Pose(R, t), Pose(refined_R, refined_t) if plan.iterations else None
+    return Pose(*_apply(source, target, weights, mask, turns, plan))
+
+
+_KABSCH = Plan(0, "source", "kabsch")
 
 
 def _apply(
@@ -100,16 +99,22 @@ def _apply(
     mask: Tensor | None,
     start: Tensor | None,
     plan: Plan,
+    stacked: bool = True,
 ) -> Any:
-    dtype = working_dtype(*present(source, target, weights))
-    inputs = (
-        None if tensor is None else _dense(tensor, dtype)
-        for tensor in (source, target, weights, start)
-    )
+    """Rotations (..., P, 3, 3) and translations (..., P, 3); without P if not `stacked`."""
+    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
     head: Callable[..., Any] = _PoseHead.apply
     if torch.compiler.is_compiling():
         head = cuda.traced
-    return head(*inputs, None if mask is None else mask.contiguous(), plan)
+    return head(
+        _dense(source, dtype),
+        _dense(target, dtype),
+        None if weights is None else _dense(weights, dtype),
+        None if start is None else _dense(start, dtype),
+        None if mask is None else mask.contiguous(),
+        plan,
+        stacked,
+    )
 
 
 class _PoseHead(Function):
@@ -122,19 +127,16 @@ class _PoseHead(Function):
         start: Tensor | None,
         mask: Tensor | None,
         plan: Plan,
-    ) -> tuple[Tensor | None, ...]:
+        stacked: bool,
+    ) -> tuple[Tensor, Tensor]:
         *batch, points, _ = source.shape
         clouds = source.numel() // (3 * points)
         starts = start.shape[-3] if start is not None and plan.start == "perturbed" else 1
-        poses = plan.iterations * starts
-        R = t = refined_R = refined_t = None
-        if plan.start != "given":
-            R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
-        if poses:
-            refined_R = source.new_empty(*batch, poses, 3, 3)
-            refined_t = source.new_empty(*batch, poses, 3)
+        if stacked:
+            batch.append((plan.start != "given") + plan.iterations * starts)
+        R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
         state = source.new_empty(clouds, _STATE, dtype=torch.float64)
-        ctx.plan, ctx.size = plan, (clouds, points, starts)
+        ctx.plan, ctx.size, ctx.stacked = plan, (clouds, points, starts), stacked
         _call(
             "pose_head_forward",
             source.dtype,
@@ -147,30 +149,29 @@ class _PoseHead(Function):
             start=start,
             rotation=R,
             translation=t,
-            refined_rotation=refined_R,
-            refined_translation=refined_t,
             state=state,
         )
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(source, target, weights, start, mask, R, refined_R, state)
-        return R, t, refined_R, refined_t
+        ctx.save_for_backward(source, target, weights, start, mask, R, state)
+        return R, t
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        *inputs, R, refined_R, state = ctx.saved_tensors
+        *inputs, R, state = ctx.saved_tensors
         source, target, weights, start, mask = inputs
-        if all(gradient is None for gradient in gradients):
-            return (None,) * 6
-        if torch.is_grad_enabled() or not plain(*gradients, *inputs):
+        g_R, g_t = gradients
+        if g_R is None and g_t is None:
+            return (None,) * 7
+        if torch.is_grad_enabled() or not plain(g_R, g_t, *inputs):
             return _by_torch(ctx, inputs, gradients)
-        names = ("d_source", "d_target", "d_weights", "d_start")
-        wanted = {
-            name: torch.empty_like(tensor)
-            for name, tensor, needed in zip(names, inputs[:4], ctx.needs_input_grad, strict=False)
-            # The turns of a perturbed start are not ours to differentiate.
-            if needed and not (tensor is start and ctx.plan.start != "given")
-        }
-        g = [None if gradient is None else _dense(gradient, source.dtype) for gradient in gradients]
+        need = ctx.needs_input_grad
+        # The turns of a perturbed start are not ours to differentiate.
+        found = (
+            torch.empty_like(source) if need[0] else None,
+            torch.empty_like(target) if need[1] else None,
+            torch.empty_like(weights) if need[2] else None,
+            torch.empty_like(start) if need[3] and ctx.plan.start == "given" else None,
+        )
         _call(
             "pose_head_backward",
             source.dtype,
@@ -182,15 +183,15 @@ class _PoseHead(Function):
             mask=mask,
             start=start,
             rotation=R,
-            refined_rotation=refined_R,
             state=state,
-            g_rotation=g[0],
-            g_translation=g[1],
-            g_refined_rotation=g[2],
-            g_refined_translation=g[3],
-            **wanted,
+            g_rotation=None if g_R is None else _dense(g_R, source.dtype),
+            g_translation=None if g_t is None else _dense(g_t, source.dtype),
+            d_source=found[0],
+            d_target=found[1],
+            d_weights=found[2],
+            d_start=found[3],
         )
-        return *(wanted.get(name) for name in names), None, None
+        return *found, None, None, None
 
 
 def _call(
@@ -232,8 +233,9 @@ def _by_torch(
         # Views, so that an input that was passed twice is two inputs here.
         leaves = [None if x is None else x.view_as(x) for x in inputs]
         source, target, weights, start, mask = leaves
-        poses = composite_head(source, target, weights, mask, start, ctx.plan)
-        flat: list[Any] = [tensor for pose in poses for tensor in pose or (None, None)]
+        flat = composite_head(source, target, weights, mask, start, ctx.plan)
+        if not ctx.stacked:
+            flat = Pose(flat.rotation.squeeze(-3), flat.translation.squeeze(-2))
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[:4]) if needed]
         used = [i for i, g in enumerate(gradients) if g is not None and flat[i].requires_grad]
         found = torch.autograd.grad(
@@ -243,7 +245,7 @@ def _by_torch(
             create_graph=again,
             allow_unused=True,
         )
-    result: list[Tensor | None] = [None] * 6
+    result: list[Tensor | None] = [None] * 7
     for i, gradient in zip(wanted, found, strict=True):
         result[i] = gradient
     return tuple(result)

@@ -54,12 +54,10 @@ struct call {
     const REAL *weights;                 /* (clouds, points), optional */
     const uint8_t *mask;                 /* (clouds, points), optional */
     const REAL *start;                   /* (clouds, starts, 3, 3), GIVEN or the turns PERTURBED */
-    REAL *rotation, *translation;        /* (clouds, 3, 3) and (clouds, 3), unless GIVEN */
-    REAL *refined_rotation;              /* (clouds, iterations, starts, 3, 3) */
-    REAL *refined_translation;           /* (clouds, iterations, starts, 3) */
+    REAL *rotation, *translation;        /* (clouds, poses, 3, 3) and (clouds, poses, 3) */
     struct state *state;                 /* (clouds,) */
     /* Backward only: gradients in, each optional, and out, each optional. */
-    const REAL *g_rotation, *g_translation, *g_refined_rotation, *g_refined_translation;
+    const REAL *g_rotation, *g_translation;
     REAL *d_source, *d_target, *d_weights, *d_start;
 };
 
@@ -522,10 +520,16 @@ static void merge(struct sums *sum, const struct sums *more, int target_form)
 
 static int64_t blocks_of(const struct call *c) { return (c->points + BLOCK - 1) / BLOCK; }
 
-/* Where a refined pose stands among all: a cloud's come iteration by iteration. */
+/* Where a cloud's poses begin: Kabsch's, unless GIVEN, then the refined ones by iteration. */
+static int64_t first_pose(const struct call *c, int64_t cloud)
+{
+    return cloud * ((c->start_kind != GIVEN) + c->iterations * c->starts);
+}
+
+/* Where a refined pose stands. */
 static int64_t pose_at(const struct call *c, int64_t cloud, int64_t iteration, int64_t start)
 {
-    return (cloud * c->iterations + iteration) * c->starts + start;
+    return first_pose(c, cloud) + (c->start_kind != GIVEN) + iteration * c->starts + start;
 }
 
 /* The paper's translation estimator, mean(target) - R mean(source). */
@@ -557,9 +561,9 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
         state->spread_of[k] = X[k], state->cross[k] = H[k], state->inverse[k] = P[k];
 
     if (c->start_kind != GIVEN) {
-        R = c->rotation + 9 * cloud;
+        R = c->rotation + 9 * first_pose(c, cloud);
         best_rotation(H, R);
-        best_translation(state, R, c->translation + 3 * cloud);
+        best_translation(state, R, c->translation + 3 * first_pose(c, cloud));
     }
     for (int64_t k = 0; k < c->starts; k++) {
         const REAL *now = R;
@@ -570,9 +574,9 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
         }
         for (int64_t i = 0; i < c->iterations; i++) {
             int64_t at = pose_at(c, cloud, i, k);
-            step(H, P, now, c->target_form, c->refined_rotation + 9 * at);
-            now = c->refined_rotation + 9 * at;
-            best_translation(state, now, c->refined_translation + 3 * at);
+            step(H, P, now, c->target_form, c->rotation + 9 * at);
+            now = c->rotation + 9 * at;
+            best_translation(state, now, c->translation + 3 * at);
         }
     }
 }
@@ -604,8 +608,9 @@ static void gather(const struct state *state, const REAL *R, const REAL *g_R, co
 static void unfit(const struct call *c, int64_t cloud, struct push *push)
 {
     const struct state *state = c->state + cloud;
-    const REAL *R = MAYBE(c->rotation, 9 * cloud);
-    const int refined = c->iterations && (c->g_refined_rotation || c->g_refined_translation);
+    const int64_t kabsch = first_pose(c, cloud);
+    const REAL *R = c->start_kind == GIVEN ? NULL : c->rotation + 9 * kabsch;
+    const int refined = c->iterations && (c->g_rotation || c->g_translation);
     REAL X[9], H[9], P[9], G[9], first[9], moved[9];
     REAL d_H[9] = {0}, d_P[9] = {0}, at_R[9] = {0}, at_s[3] = {0}, at_t[3] = {0};
     narrow(state->spread_of, X, 9);
@@ -614,8 +619,8 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
     memset(push, 0, sizeof *push);
     push->sound = finite9(H) && state->total > 0;
     if (R && finite9(R))
-        gather(state, R, MAYBE(c->g_rotation, 9 * cloud), MAYBE(c->g_translation, 3 * cloud), at_R,
-               at_s, at_t);
+        gather(state, R, MAYBE(c->g_rotation, 9 * kabsch), MAYBE(c->g_translation, 3 * kabsch),
+               at_R, at_s, at_t);
 
     for (int64_t k = 0; k < c->starts; k++) {
         const int64_t mine = 9 * (cloud * c->starts + k);
@@ -626,14 +631,14 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
         }
         int sound = refined;
         for (int64_t i = 0; sound && i < c->iterations; i++)
-            sound = finite9(c->refined_rotation + 9 * pose_at(c, cloud, i, k));
+            sound = finite9(c->rotation + 9 * pose_at(c, cloud, i, k));
         REAL pull[3] = {0}, own[3];
         for (int64_t i = c->iterations - 1; sound && i >= 0; i--) {
             const int64_t at = pose_at(c, cloud, i, k);
-            const REAL *next = c->refined_rotation + 9 * at;
+            const REAL *next = c->rotation + 9 * at;
             const REAL *now = i ? next - 9 * c->starts : start;
-            gather(state, next, MAYBE(c->g_refined_rotation, 9 * at),
-                   MAYBE(c->g_refined_translation, 3 * at), G, at_s, at_t);
+            gather(state, next, MAYBE(c->g_rotation, 9 * at),
+                   MAYBE(c->g_translation, 3 * at), G, at_s, at_t);
             torque(next, G, own);
             for (int j = 0; j < 3; j++) pull[j] += own[j];
             unstep(H, P, now, next, c->target_form, pull, d_H, d_P);

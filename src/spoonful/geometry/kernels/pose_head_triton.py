@@ -545,9 +545,12 @@ def _merge(sums, more, TARGET: tl.constexpr):
 
 # ---- The kernels ---------------------------------------------------------------------------------
 
-# Compiled once for all sizes. (Knowing them to be multiples of 16, Triton would also read weights
-# in an order of their own, and then exchange them between threads.)
+# Compiled once for all sizes, and for pointers wherever they point: cuda.py relies on that. (Nor
+# would it help to know of multiples of 16: weights would be read in an order of their own, and then
+# exchanged between threads.)
 _SIZES = ["points", "starts", "iterations"]
+_POINTERS = ["source", "target", "weights", "mask", "start", "rotation", "translation", "state"]
+_POINTERS += ["g_rotation", "g_translation", "d_source", "d_target", "d_weights", "d_start"]
 
 
 @triton.jit
@@ -563,6 +566,15 @@ def _best_translation(R, source_mean, target_mean):
 
 
 @triton.jit
+def _first_pose(cloud, starts, iterations, START: tl.constexpr):
+    """Where a cloud's poses begin."""
+    if START == "given":
+        return cloud * iterations * starts
+    else:
+        return cloud * (1 + iterations * starts)
+
+
+@triton.jit
 def _start_rotation(start, at, R, START: tl.constexpr):
     """Where a refinement starts: what is given, or Kabsch's rotation, perhaps turned."""
     if START == "given":
@@ -573,31 +585,28 @@ def _start_rotation(start, at, R, START: tl.constexpr):
         return R
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_POINTERS)
 def pose_head_forward(
     source,  # (clouds, points, 3)
     target,  # (clouds, points, 3)
     weights,  # (clouds, points) or None
     mask,  # (clouds, points) or None
     start,  # (clouds, starts, 3, 3): rotations if START is "given", turns if "perturbed", or None
-    rotation,  # (clouds, 3, 3), None if START is "given"
-    translation,  # (clouds, 3), likewise
-    refined_rotation,  # (clouds, iterations, starts, 3, 3), None without iterations
-    refined_translation,  # (clouds, iterations, starts, 3), likewise
+    rotation,  # (clouds, poses, 3, 3): Kabsch's unless START is "given", then the refined
+    translation,  # (clouds, poses, 3)
     state,  # (clouds, 34), float64
     points,
     starts,
     iterations,
     TARGET: tl.constexpr,
     START: tl.constexpr,
+    REFINE: tl.constexpr,  # whether there are iterations
     BLOCK: tl.constexpr,
 ):
     """Fit one cloud."""
     dtype: tl.constexpr = source.dtype.element_ty
     EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
-    SPREAD: tl.constexpr = (
-        "none" if refined_rotation is None else ("target" if TARGET else "source")
-    )
+    SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
     first = cloud * points
     nothing = _zero3(tl.float64)
@@ -614,11 +623,13 @@ def pose_head_forward(
     _store3(note + 4, target_mean)
     _store9(note + 16, _to9(H, tl.float64))
     R = H
+    here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
         R = _best_rotation(H, EPS)
-        _store9(rotation + 9 * cloud, R)
-        _store3(translation + 3 * cloud, _best_translation(R, source_mean, target_mean))
-    if refined_rotation is not None:
+        _store9(rotation + 9 * here, R)
+        _store3(translation + 3 * here, _best_translation(R, source_mean, target_mean))
+        here += 1
+    if REFINE:
         P = _spread_inverse(X, EPS)
         _store9(note + 7, _to9(X, tl.float64))
         _store9(note + 25, _to9(P, tl.float64))
@@ -626,10 +637,10 @@ def pose_head_forward(
             now = _start_rotation(start, cloud * starts + k, R, START)
             for i in range(iterations):
                 now = _step(H, P, now, TARGET)
-                at = (cloud * iterations + i) * starts + k
-                _store9(refined_rotation + 9 * at, now)
+                at = here + i * starts + k
+                _store9(rotation + 9 * at, now)
                 offset = _best_translation(now, source_mean, target_mean)
-                _store3(refined_translation + 3 * at, offset)
+                _store3(translation + 3 * at, offset)
 
 
 @triton.jit
@@ -647,7 +658,7 @@ def _gather(R, source_mean, g_rotation, g_translation, at):
     return G, at_s, at_t
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_POINTERS)
 def pose_head_backward(
     source,
     target,
@@ -655,12 +666,9 @@ def pose_head_backward(
     mask,
     start,
     rotation,
-    refined_rotation,
     state,  # all as forward left them
     g_rotation,  # gradients at forward's results, or None
     g_translation,
-    g_refined_rotation,
-    g_refined_translation,
     d_source,  # where gradients are wanted, or None
     d_target,
     d_weights,
@@ -670,6 +678,7 @@ def pose_head_backward(
     iterations,
     TARGET: tl.constexpr,
     START: tl.constexpr,
+    REFINE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """The gradients at one cloud, or at some of its blocks: program (c, j) of (clouds, J) has
@@ -687,11 +696,13 @@ def pose_head_backward(
     at_s, at_t = _zero3(dtype), _zero3(dtype)
     present = at_s[0]
     R = H
+    here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
-        R = _load9(rotation + 9 * cloud)
-        at_R, at_s, at_t = _gather(R, source_mean, g_rotation, g_translation, cloud)
+        R = _load9(rotation + 9 * here)
+        at_R, at_s, at_t = _gather(R, source_mean, g_rotation, g_translation, here)
+        here += 1
 
-    if g_refined_rotation is not None or g_refined_translation is not None:
+    if REFINE:
         X = _to9(_load9(note + 7), dtype)
         P = _to9(_load9(note + 25), dtype)
         d_P = _zero9(dtype)
@@ -699,16 +710,14 @@ def pose_head_backward(
             first = _start_rotation(start, cloud * starts + k, R, START)
             pull, k_H, k_P = _zero3(dtype), _zero9(dtype), _zero9(dtype)
             k_s, k_t, zero = _zero3(dtype), _zero3(dtype), tl.full((), 0, dtype)
-            last = (cloud * iterations + iterations - 1) * starts + k
-            after = _load9(refined_rotation + 9 * last)
+            last = here + (iterations - 1) * starts + k
+            after = _load9(rotation + 9 * last)
             for back in range(iterations):
                 at = last - back * starts
                 # (Before the first iteration there is the start; what is read then is not used.)
-                before = _load9(refined_rotation + 9 * tl.maximum(at - starts, 0))
+                before = _load9(rotation + 9 * tl.maximum(at - starts, 0))
                 before = _where9(back == iterations - 1, first, before)
-                G, more_s, more_t = _gather(
-                    after, source_mean, g_refined_rotation, g_refined_translation, at
-                )
+                G, more_s, more_t = _gather(after, source_mean, g_rotation, g_translation, at)
                 k_s, k_t = _add3(k_s, more_s), _add3(k_t, more_t)
                 pull = _add3(pull, _torque(after, G))
                 pull, more_H, more_P = _unstep(H, P, before, after, pull, TARGET)

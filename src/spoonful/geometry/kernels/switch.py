@@ -53,7 +53,7 @@ def usable(
                 isinstance(tensor, Tensor) and tensor.is_cuda and tensor.device == source.device
                 for tensor in present(source, target, weights, mask, rotation)
             )
-            and _ready(source.device)
+            and ready(source.device)
         )
     if not plain(source, target, weights, mask, rotation) or _off():
         return False
@@ -62,13 +62,13 @@ def usable(
     return library(real_of(working_dtype(*present(source, target, weights)))) is not None
 
 
-def _ready(device: torch.device) -> bool:
+def ready(device: torch.device) -> bool:
     """Whether kernels are wanted, and to be had, while torch.compile traces."""
     return not _off() and cuda.available(device)
 
 
 # What torch.compiler.assume_constant_result does, less the seconds that its import of Dynamo takes.
-_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
+ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _off() -> bool:
