@@ -10,9 +10,10 @@ from torch import nn
 
 from evaluation.small import shapes
 from spoonful.batch import Batch
-from spoonful.evaluation import Method, methods, reproduce
+from spoonful.evaluation import Method, reproduce
 from spoonful.evaluation.reproduce import to_json
 from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
+from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.models import RegistrationModel
 from spoonful.registration import Registration
@@ -166,17 +167,21 @@ def test_scans_are_never_trained_and_tested_on_alike(make, tmp_path):
     assert found.rows[0].ours_from == "not trained yet"
 
 
-def test_baselines_come_in_as_soon_as_they_are_registered(make):
-    found = make("dcp-unseen", FakeTrainer(), rows=["ICP"])
-    assert found.rows[0].cells[0].ours is None
-    assert found.rows[0].ours_from == "no method 'icp' here yet"
+def test_baselines_are_measured_or_say_why_they_are_not(make, monkeypatch):
+    found = make("dcp-unseen", FakeTrainer(), rows=["icp"])
+    assert found.rows[0].cells[0].ours is not None
     assert found.rows[-1].ours_from == "not asked for"
-    methods.register("icp", lambda: Method("icp", methods.identity), summary="Not ICP.")
-    try:
-        found = make("dcp-unseen", FakeTrainer(), rows=["icp"])
-    finally:
-        methods.unregister("icp")
-    assert found.rows[0].cells[0].ours > 5
+
+    def missing(batch: Batch) -> Registration:
+        raise MissingExtra("fgr needs open3d: pip install 'spoonful[open3d]'")
+
+    monkeypatch.setattr(
+        "spoonful.evaluation.reproduce.open_method", lambda name: Method(name, missing)
+    )
+    rows = {row.label: row for row in make("dcp-unseen", FakeTrainer(), train=False).rows}
+    assert rows["FGR"].ours_from.startswith("fgr needs open3d")
+    assert rows["FGR"].cells[0].ours is None
+    assert "ask for it by --row" in rows["Go-ICP"].ours_from
 
 
 def test_without_training_what_is_missing_stays_empty(make):

@@ -36,8 +36,8 @@ def tune_command(
 ) -> None:
     """Find good settings for a classical method, on training pairs alone.
 
-    A random search, the same for the same seed: half of the pairs rank the trials, the other half
-    compares the best three with the published settings. The score is the mean angle between the
+    A random search, the same for the same seed: a third of the pairs ranks the trials, the others
+    compare the best three with the published settings. The score is the mean angle between the
     rotation found and the true one, where no pair counts more than 90 degrees.
 
     [bold]Examples[/bold]

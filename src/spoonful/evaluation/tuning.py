@@ -5,9 +5,9 @@ The score of some settings is their robust mean error: the mean over pairs of th
 rotation found and the true one, in degrees, where no pair counts more than 90. A pair without a
 finite pose counts 90.
 
-Pairs are made from training shapes, by the protocol's own steps. One half of them ranks all trials;
-the best three and the published settings are then compared on the other half, which gives the
-winner and the two scores that are reported. So a lucky trial is not taken for a good one, and the
+Pairs are made from training shapes, by the protocol's own steps. A third of them ranks all trials;
+the best three and the published settings are then compared on the others, which gives the winner
+and the two scores that are reported. So a lucky trial is not taken for a good one, and the
 published settings stay where nothing is better.
 """
 
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ from spoonful.metrics import PoseErrors
 CAP_DEGREES = 90.0
 """The most that a pair counts in a score."""
 FINALISTS = 3
-"""How many trials are compared on the second half of the pairs."""
+"""How many trials are compared on the pairs that ranked none."""
 
 # Pairs between two looks at the clock and at whether a trial can still be among the best.
 _AT_ONCE = 8
@@ -102,8 +103,8 @@ class Trial:
     Attributes:
         number: 0 for the published settings.
         method: with its settings.
-        score: on the first half of the pairs, in degrees.
-        final: on the second half; None where it was not among the best.
+        score: on the third of the pairs that ranks, in degrees.
+        final: on the others; None where it was not among the best.
         seconds: spent on a pair, on average.
     """
 
@@ -123,7 +124,7 @@ class Search:
 
     @property
     def before(self) -> float:
-        """The score of the published settings on the second half of the pairs."""
+        """The score of the published settings, on the pairs that ranked no trial."""
         return float(self.tuned.search["score_published"])
 
     @property
@@ -153,7 +154,7 @@ def tune(
         trials: settings to try, the published ones among them. Fewer where there are no more.
         seconds: begin no further trial after this time. With the same number of trials done, the
             result is the same.
-        items: training pairs, half of them for ranking and half for the final comparison.
+        items: training pairs, a third of them for ranking and the rest for the final comparison.
         seed: of the pairs and of the settings drawn.
         device: where batched methods run.
         progress: called with each trial as it is done.
@@ -170,8 +171,8 @@ def tune(
         if value < least:
             raise ValueError(f"{what} must be at least {least}, got {value}")
     pairs = training_pairs(protocol, corpus, items, seed=seed, device=device)
-    half = len(pairs) // 2
-    first, second = pairs[:half], pairs[half:]
+    third = max(1, len(pairs) // 3)
+    first, second = pairs[:third], pairs[third:]
 
     began = time.monotonic()
     done: list[Trial] = []
@@ -212,7 +213,7 @@ def tune(
                 "score_published": done[0].final,
                 "score_tuned": winner.final,
                 "created": datetime.now(UTC).date().isoformat(),
-                "versions": versions(),
+                "versions": {**versions(), **_library(winner.method)},
                 "machine": machine(torch.device(device)),
             },
         ),
@@ -281,6 +282,17 @@ def _score(method: ClassicalMethod, pairs: Sequence[Batch], limit: float = math.
         if total / len(pairs) > limit:
             return math.inf
     return total / len(pairs)
+
+
+def _library(method: ClassicalMethod) -> dict[str, str]:
+    """The version of the library that a method calls, if it calls one."""
+    name = getattr(method, "library", None)
+    if name is None:
+        return {}
+    try:
+        return {name: metadata.version(name)}
+    except metadata.PackageNotFoundError:  # under another name, as open3d-cpu is
+        return {name: "unknown"}
 
 
 def _plain(method: ClassicalMethod) -> Mapping[str, Any]:
