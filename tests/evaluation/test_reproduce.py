@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from types import SimpleNamespace
@@ -175,9 +176,8 @@ def test_baselines_are_measured_or_say_why_they_are_not(make, monkeypatch):
     def missing(batch: Batch) -> Registration:
         raise MissingExtra("fgr needs open3d: pip install 'spoonful[open3d]'")
 
-    monkeypatch.setattr(
-        "spoonful.evaluation.reproduce.open_method", lambda name: Method(name, missing)
-    )
+    module = importlib.import_module("spoonful.evaluation.reproduce")
+    monkeypatch.setattr(module, "open_method", lambda name: Method(name, missing))
     rows = {row.label: row for row in make("dcp-unseen", FakeTrainer(), train=False).rows}
     assert rows["FGR"].ours_from.startswith("fgr needs open3d")
     assert rows["FGR"].cells[0].ours is None
