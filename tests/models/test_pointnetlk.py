@@ -73,6 +73,46 @@ def test_gradients_of_the_exponential():
     assert torch.autograd.gradcheck(lambda t: exp(t).matrix(), twist, atol=1e-4)
 
 
+def literal(model: PointNetLK, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The paper's equations for one pair, step by step with 4x4 matrices: the pose's matrix."""
+
+    def moved(twist: torch.Tensor, points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        generator = torch.zeros(4, 4, dtype=twist.dtype)
+        for axis in range(3):
+            generator[(axis + 2) % 3, (axis + 1) % 3] = twist[axis]
+            generator[(axis + 1) % 3, (axis + 2) % 3] = -twist[axis]
+        generator[:3, 3] = twist[3:]
+        motion = torch.linalg.matrix_exp(generator)
+        return points @ motion[:3, :3].T + motion[:3, 3], motion
+
+    def feature(points: torch.Tensor) -> torch.Tensor:
+        return model.ptnet(points[None])[0]
+
+    p0, p1 = target - target.mean(0), source - source.mean(0)
+    columns = []
+    for k in range(6):
+        step = torch.zeros(6, dtype=source.dtype)
+        step[k] = -0.01
+        columns.append((feature(p0) - feature(moved(step, p0)[0])) / 0.01)
+    jacobian = torch.stack(columns, 1)
+    g = torch.eye(4, dtype=source.dtype)
+    for _ in range(model.iterations):
+        residual = feature(p1 @ g[:3, :3].T + g[:3, 3]) - feature(p0)
+        twist = -torch.linalg.pinv(jacobian) @ residual
+        g = moved(twist, p0)[1] @ g
+    here, there = torch.eye(4, dtype=g.dtype), torch.eye(4, dtype=g.dtype)
+    here[:3, 3], there[:3, 3] = -source.mean(0), target.mean(0)
+    return there @ g @ here
+
+
+def test_it_is_what_the_paper_says():
+    model, batch = settled(torch.float64), as_dtype(easy(), torch.float64)
+    with torch.no_grad():
+        found = model(batch).pose.matrix()
+        for row, pair in enumerate(zip(batch.source, batch.target, strict=True)):
+            torch.testing.assert_close(found[row], literal(model, *pair), rtol=0, atol=1e-5)
+
+
 def test_an_easy_pair_is_solved_to_half_a_degree():
     assert degrees(settled(iterations=10), easy()).max() < 0.5
 
