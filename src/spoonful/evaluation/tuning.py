@@ -68,6 +68,9 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     "goicp": {
         "trim": (0.0, 0.1, 0.2, 0.3, 0.4),
+        "threshold": (3e-4, 1e-3, 3e-3),
+        "points": (100, 200, 400),
+        "time_limit": (5.0, 20.0),
     },
     "rpm": {
         "beta": (1.0, 2.0, 5.0, 10.0, 20.0),
