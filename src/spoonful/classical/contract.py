@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
+from spoonful.classical.search import indexed
 from spoonful.geometry import Pose
-from spoonful.geometry.neighbors import nearest
 from spoonful.registration import Registration
 
 OK: Final = "ok"
@@ -74,8 +74,8 @@ class ClassicalMethod(ABC):
 
         Args:
             batch: the pairs. `batch.pose` is never looked at.
-            init: where to start, rotation (B, 3, 3) and translation (B, 3); the identity if None.
-                Global methods, which start nowhere, disregard it.
+            init: where to start, rotation (B, 3, 3) and translation (B, 3); None for no motion,
+                unless the method says otherwise. Global methods, which start nowhere, disregard it.
 
         Returns:
             `Registration` on the batch's device, in float32 (float64 if the clouds are), with
@@ -104,7 +104,7 @@ class ClassicalMethod(ABC):
             target: (M, 3), on the same device.
             source_normals: (N, 3) unit normals, for methods that read them.
             target_normals: (M, 3), likewise.
-            init: where to start, rotation (3, 3); the identity if None.
+            init: where to start, rotation (3, 3) and translation (3,), as above.
 
         Returns:
             `Registration` without batch dimension; `status` has one word.
@@ -158,11 +158,11 @@ class ClassicalMethod(ABC):
         if len(rows) == len(batch):
             return self._with_inliers(self._solve(batch, init), batch)
         rest = (~sound).nonzero().squeeze(-1)
-        lost = _take(batch, rest)
+        lost = take(batch, rest)
         shifted = self._with_inliers(_shift_centroids(lost), lost)
         if len(rows) == 0:
             return shifted
-        some = _take(batch, rows)
+        some = take(batch, rows)
         start = None if init is None else Pose(*(part[rows] for part in init))
         solved = self._with_inliers(self._solve(some, start), some)
         return _merge(solved, rows, shifted, rest)
@@ -170,11 +170,19 @@ class ClassicalMethod(ABC):
     def _with_inliers(self, found: Registration, batch: Batch) -> Registration:
         if found.inlier_ratio is not None:
             return found
-        reach = self.inlier_distance
-        within = spacing(batch.target, batch.target_mask) * _SPACINGS if reach is None else reach
-        near = nearest(found.pose.apply(batch.source), batch.target, mask=batch.target_mask)
-        close = near.squared_distance.sqrt() <= torch.as_tensor(within).to(batch.source)[..., None]
+        within = self._inlier_distances(batch)
+        search = indexed(batch.target, batch.target_mask, queries=batch.source.shape[1])
+        rows = torch.arange(len(batch), device=within.device)
+        moved = found.pose.apply(batch.source)
+        near = search(moved, rows, batch.source_mask, float(within.amax()))
+        close = near.squared_distance <= within.square().unsqueeze(-1)
         return replace(found, inlier_ratio=share(close, batch.source_mask))
+
+    def _inlier_distances(self, batch: Batch) -> Tensor:
+        """`inlier_distance` of each pair, (B,)."""
+        if self.inlier_distance is not None:
+            return batch.source.new_full((len(batch),), self.inlier_distance)
+        return spacing(batch.target, batch.target_mask) * _SPACINGS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +250,7 @@ def share(chosen: Tensor, mask: Tensor | None) -> Tensor:
 def spacing(points: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean distance of a point to its nearest other point, measured on a sample of points.
 
-    Points that coincide with another do not count.
+    Points in the same place are not each other's neighbours.
 
     Args:
         points: (B, M, 3).
@@ -252,7 +260,7 @@ def spacing(points: Tensor, mask: Tensor | None = None) -> Tensor:
         (B,); 0 where all points coincide.
 
     >>> spacing(torch.tensor([[[0.0, 0, 0], [1, 0, 0], [1, 0, 0], [3, 0, 0]]]))
-    tensor([1.5000])
+    tensor([1.2500])
     """
     count = points.shape[1]
     some = torch.arange(0, count, -(-count // _SPACING_SAMPLE), device=points.device)
@@ -399,7 +407,7 @@ def _shift_centroids(batch: Batch) -> Registration:
     return Registration(Pose(pose.rotation, shift), status=(DEGENERATE,) * len(batch))
 
 
-def _take(batch: Batch, rows: Tensor) -> Batch:
+def take(batch: Batch, rows: Tensor) -> Batch:
     """Some pairs of a batch."""
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return replace(batch, **{k: v[rows] for k, v in values.items() if v is not None})
@@ -419,29 +427,38 @@ def _padded(values: Tensor | None, mask: Tensor) -> Tensor | None:
 
 
 def _stack(found: Sequence[Registration]) -> Registration:
-    """Results of single pairs as one of a batch; what not all of them have is left out."""
+    """Results of single pairs as one of a batch."""
+    return join([_map_tensors(one, lambda value: value.unsqueeze(0)) for one in found])
+
+
+def join(found: Sequence[Registration]) -> Registration:
+    """Results of several batches as one of all pairs; what not all of them have is left out."""
+    if len(found) == 1:
+        return found[0]
 
     def pile(values: Sequence[Tensor | None]) -> Tensor | None:
         there = [value for value in values if value is not None]
-        return torch.stack(there) if len(there) == len(values) else None
+        return torch.cat(there) if len(there) == len(values) else None
 
-    poses = [one.poses for one in found if one.poses is not None]
+    def pile_poses(values: Sequence[Pose | None]) -> Pose | None:
+        there = [value for value in values if value is not None]
+        if len(there) < len(values):
+            return None
+        return Pose(
+            torch.cat([p.rotation for p in there]), torch.cat([p.translation for p in there])
+        )
+
+    pose = pile_poses([one.pose for one in found])
+    assert pose is not None
     names = set.intersection(*(set(one.extras) for one in found))
     return Registration(
-        Pose(
-            torch.stack([one.pose.rotation for one in found]),
-            torch.stack([one.pose.translation for one in found]),
-        ),
-        poses=Pose(
-            torch.stack([p.rotation for p in poses]), torch.stack([p.translation for p in poses])
-        )
-        if len(poses) == len(found)
-        else None,
+        pose,
+        poses=pile_poses([one.poses for one in found]),
         matches=pile([one.matches for one in found]),
         weights=pile([one.weights for one in found]),
         inlier_ratio=pile([one.inlier_ratio for one in found]),
         status=tuple(word for one in found for word in one.status),
-        extras={name: torch.stack([one.extras[name] for one in found]) for name in sorted(names)},
+        extras={name: torch.cat([one.extras[name] for one in found]) for name in sorted(names)},
     )
 
 
