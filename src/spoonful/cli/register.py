@@ -77,7 +77,7 @@ def register_command(
     pairs: Annotated[
         Path | None,
         typer.Option(
-            metavar="pairs.csv", help="Many pairs: a table with the columns source and target."
+            metavar="pairs.csv", help="Many pairs: columns source and target."
         ),
     ] = None,
     out: Annotated[

@@ -126,8 +126,14 @@ class Worker:
                     else:
                         os.environ[name] = value
 
+    def kill(self) -> None:
+        """End the process amid a call of another thread's, which then raises `WorkerDied`."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing, from the thread that calls it."""
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
@@ -154,7 +160,8 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["spoonful.pipeline.batches"])
+    # What is not installed is left out without a word.
+    context.set_forkserver_preload(["spoonful.pipeline.batches", "scipy.spatial", "trimesh"])
     return context
 
 

@@ -1,0 +1,103 @@
+"""What is done with two uploaded files, in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from spoonful.data.clouds import FORMATS
+from spoonful.pipeline import register
+from spoonful.pipeline.report import record, write_report
+
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """Two files to register, and where their report goes.
+
+    Attributes:
+        source: the file to move.
+        target: the file to move it onto.
+        names: what their owner calls them.
+        report: the page to write.
+        method: as for `register`.
+        voxel: as for `register`.
+        unit: of the files; "" where it is not known.
+        memory: bytes it may ask for.
+    """
+
+    source: str
+    target: str
+    names: tuple[str, str]
+    report: str
+    method: str = "auto"
+    voxel: float | None = None
+    unit: str = ""
+    memory: int = 4 * 2**30
+
+
+def run_job(job: Job) -> dict[str, Any]:
+    """Register the files, write the page, return the result for programs."""
+    limit_memory(job.memory)
+    found = register(job.source, job.target, method=job.method, voxel=job.voxel)
+    write_report(
+        job.report,
+        found,
+        names=job.names,
+        unit=job.unit,
+        command=["spoonful", "register", *job.names, "--method", job.method, *_options(job)],
+    )
+    return record(found, job.names, job.unit)
+
+
+def shown_name(given: str | None, otherwise: str) -> str:
+    r"""A file's own name, whatever folders and characters came with it.
+
+    >>> shown_name("../../etc/scan.ply", "source"), shown_name(r"C:\my\scan.ply", "source")
+    ('scan.ply', 'scan.ply')
+    """
+    name = PureWindowsPath(PurePosixPath(given or "").name).name
+    name = "".join(character if character.isprintable() else " " for character in name).strip()
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 20]}…{name[-19:]}"
+    return name or otherwise
+
+
+def suffix_of(name: str) -> str:
+    """The extension of a file that can be read.
+
+    >>> suffix_of("Scan.PLY")
+    '.ply'
+    >>> suffix_of("scan.ply.gz")
+    Traceback (most recent call last):
+    ValueError: scan.ply.gz: cannot tell the format from '.gz'; known are .ply, .pcd, ...
+    """
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(
+            f"{name}: cannot tell the format from {suffix or 'a name without extension'!r}; "
+            f"known are {', '.join(FORMATS)}"
+        )
+    return suffix
+
+
+def limit_memory(more: int) -> None:
+    """Let this process ask for `more` bytes than it has now, where the system can see to that."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + more
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+
+
+def _options(job: Job) -> list[str]:
+    options = [] if job.voxel is None else ["--voxel", f"{job.voxel:g}"]
+    return options + (["--unit", job.unit] if job.unit else [])

@@ -1,0 +1,276 @@
+"""The server: files in, report out, and nothing for those who mean harm."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import re
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from serve.conftest import Server, httpx, running
+from spoonful.pipeline.posefile import read_pose
+from spoonful.serve import Limits
+
+Files = dict[str, tuple[str, bytes]]
+
+
+def left(server: Server) -> list[str]:
+    """What lies in the server's folder besides reports."""
+    return [path.name for path in server.folder().iterdir() if path.suffix != ".html"]
+
+
+def test_two_files_give_a_report_and_are_gone(server: Server, files: Files, tmp_path: Path) -> None:
+    answer = server.post(files, {"method": "icp", "unit": "m", "voxel": "5cm"})
+    assert answer.status_code == 200, answer.text
+    result = answer.json()
+    assert result["confident"]
+    assert result["source"] == "my scan.ply"
+    assert result["radius"] == pytest.approx(0.05)
+    assert not Path(result["folder"]).exists()
+    assert left(server) == []
+
+    page = httpx.get(server.url + result["report"])
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["cache-control"] == "no-store"
+    assert "my scan.ply onto target.pcd" in page.text
+    assert "This is a warning." in page.text
+    saved = httpx.get(f"{server.url}{result['report']}?save")
+    assert saved.headers["content-disposition"] == 'attachment; filename="registration.html"'
+    (tmp_path / "pose.json").write_bytes(httpx.get(f"{server.url}{result['report']}.json").content)
+    pose = read_pose(tmp_path / "pose.json")
+    torch.testing.assert_close(pose.matrix().tolist(), result["T_target_source"])
+
+
+def test_a_form_without_script_is_led_to_the_report(server: Server, files: Files) -> None:
+    answer = server.post(files, Accept="text/html")
+    assert answer.status_code == 303
+    page = httpx.get(server.url + answer.headers["location"])
+    assert "my scan.ply" in page.text
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "code"),
+    [
+        ("127.0.0.1", None, 200),
+        ("localhost", None, 200),
+        ("LOCALHOST:1234", "http://localhost:1234", 200),
+        ("[::1]:80", None, 200),
+        ("127.0.0.1:8765", "http://127.0.0.1:8765", 200),
+        # A name that its owner has pointed at this machine.
+        ("evil.example", None, 421),
+        ("evil.example:8765", "http://evil.example:8765", 421),
+        ("localhost.evil.example", None, 421),
+        ("127.0.0.1@evil.example", None, 421),
+        ("192.168.1.1", None, 421),
+        ("", None, 421),
+        # Another site's page, also one from this machine.
+        ("127.0.0.1:8765", "https://evil.example", 403),
+        ("127.0.0.1:8765", "http://127.0.0.1:3000", 403),
+        ("127.0.0.1:8765", "https://127.0.0.1:8765", 403),
+        ("127.0.0.1:8765", "null", 403),
+    ],
+)
+def test_only_the_servers_own_page_may_use_it(
+    server: Server, host: str, origin: str | None, code: int
+) -> None:
+    headers = {"Host": host} | ({"Origin": origin} if origin else {})
+    assert httpx.get(server.url, headers=headers).status_code == code
+    if code != 200:
+        # The same for what does something, before a byte of it is read.
+        answer = httpx.post(f"{server.url}/register", headers=headers, content=b"x")
+        assert answer.status_code == code
+
+
+def test_an_address_is_a_name_only_where_the_network_is_let_in() -> None:
+    from spoonful.serve.guard import Guard
+
+    async def app(*_: object) -> None: ...
+
+    guard = Guard(app, hosts=["scanner.lan"], any_address=True, largest=1)
+    known = [guard.known(host) for host in ("192.168.1.1", "fe80::1", "scanner.lan", "evil.lan")]
+    assert known == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../etc/passwd.ply", "..\\..\\boot.ply", "/etc/x.ply", "a\x00b\n.ply", "é ü.PLY"]
+)
+def test_a_files_name_is_shown_and_never_a_path(server: Server, files: Files, name: str) -> None:
+    files = files | {"source": (name, files["source"][1])}
+    result = server.post(files).json()
+    assert not set(result["source"]) & set("/\\\0\n")
+    assert Path(result["folder"]).parent == server.folder()
+    assert left(server) == []
+
+
+def bomb() -> bytes:
+    """30 MB of zeros in 30 kB."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        header = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, "
+        header += b"'shape': (2500000, 3), }"
+        with archive.open("points.npy", "w") as member:
+            member.write(header.ljust(127) + b"\n")
+            for _ in range(30):
+                member.write(bytes(1_000_000))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "message"),
+    [
+        (("scan.ply", b"ply\nformat ascii 1.0\n"), 422, "scan.ply: not a readable PLY file"),
+        (("scan.exe", b"MZ"), 400, "scan.exe: cannot tell the format from '.exe'"),
+        (("scan.ply.gz", b"\x1f\x8b"), 400, "scan.ply.gz: cannot tell the format from '.gz'"),
+        (("scan", b"0 0 0"), 400, "a name without extension"),
+        (("scan.ply", b""), 422, "scan.ply: the file is empty"),
+        (("bomb.npz", None), 422, "bomb.npz: .* would unpack to .* over 100 times the file"),
+        (("crash.ply", b"x"), 422, "The registration broke off: its process ended by SIGSEGV"),
+        (("hang.ply", b"x"), 422, "The registration took more than 5 s"),
+        (
+            ("scene.gltf", b'{"asset":{"version":"2.0"},"buffers":[{"uri":"../../etc/passwd"}]}'),
+            422,
+            "scene.gltf: not a readable glTF file",
+        ),
+    ],
+)
+def test_a_bad_file_is_named_and_the_next_visitor_is_served(
+    server: Server, files: Files, source: tuple[str, bytes | None], code: int, message: str
+) -> None:
+    content = bomb() if source[1] is None else source[1]
+    answer = server.post(files | {"source": (source[0], content)})
+    assert answer.status_code == code
+    said = answer.json()["error"]
+    assert re.search(message, said), said
+    assert "/tmp" not in said
+    assert str(server.folder()) not in said
+    assert left(server) == []
+    assert server.post(files).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"method": "magic"}, "method must be one of auto"),
+        ({"voxel": "five"}, "voxel must be a length such as 5mm"),
+        ({"unit": "parsec"}, "unit must be one of"),
+        ({str(i): "x" for i in range(9)}, "Too many fields"),
+        ({"method": "x" * 2_000_000}, "too large|maximum size"),
+    ],
+)
+def test_a_form_with_nonsense_is_refused(
+    server: Server, files: Files, data: dict[str, str], message: str
+) -> None:
+    answer = server.post(files, data)
+    assert answer.status_code in (400, 413)
+    assert re.search(message, answer.text), answer.text
+
+
+def test_what_is_no_form_with_two_files_is_refused(server: Server, files: Files) -> None:
+    accept = {"Accept": "application/json"}
+    url = f"{server.url}/register"
+    assert httpx.post(url, content=b"x", headers=accept).status_code == 415
+    broken = accept | {"Content-Type": "multipart/form-data; boundary=b"}
+    assert httpx.post(url, content=b"--a\r\nnonsense", headers=broken).status_code == 400
+    one = server.post({"source": files["source"]})
+    assert (one.status_code, one.json()["error"]) == (
+        400, "There is no target: send a file of that name.",
+    )  # fmt: skip
+    text = server.post({"source": files["source"]}, {"target": "text"})
+    assert text.status_code == 400
+    three = server.post(files | {"third": files["source"]})
+    assert three.status_code == 400
+    assert httpx.get(url).status_code == 405
+    assert httpx.get(f"{server.url}/reports/../../etc/passwd").status_code == 404
+    assert httpx.get(f"{server.url}/reports/..%2f..%2fetc%2fpasswd").status_code == 404
+    assert left(server) == []
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_files_that_are_too_large_are_refused(server: Server, files: Files, declared: bool) -> None:
+    large = files | {"source": ("large.ply", bytes(2_000_000))}
+    if declared:
+        answer = server.post(large)
+    else:
+        # Sent in pieces, without a word on how many there will be.
+        made = httpx.Request("POST", server.url, files=large)
+        made.read()
+
+        def pieces() -> Any:
+            for start in range(0, len(made.content), 100_000):
+                yield made.content[start : start + 100_000]
+
+        headers = {"Content-Type": made.headers["Content-Type"], "Accept": "application/json"}
+        answer = httpx.post(f"{server.url}/register", content=pieces(), headers=headers)
+    assert answer.status_code == 413
+    assert "too large: 1 MB for both together" in answer.text
+    assert left(server) == []
+
+
+def test_fifty_clients_at_once_are_all_served(server: Server, files: Files) -> None:
+    async def everyone() -> list[Any]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+            return await asyncio.gather(
+                *(
+                    client.post(
+                        f"{server.url}/register",
+                        files=files,
+                        headers={"Accept": "application/json"},
+                    )
+                    for _ in range(50)
+                )
+            )
+
+    answers = asyncio.run(everyone())
+    assert [answer.status_code for answer in answers] == [200] * 50
+    assert len({answer.json()["report"] for answer in answers}) == 50
+    assert left(server) == []
+
+
+def test_reports_go_when_their_time_has_come_and_the_line_has_an_end(files: Files) -> None:
+    limits = Limits(seconds=20, workers=1, waiting=2, keep_seconds=0.6, reports=1)
+    with running(limits=limits) as server:
+        first = server.post(files).json()["report"]
+        second = server.post(files).json()["report"]
+        assert httpx.get(server.url + first).status_code == 404  # one is kept
+        assert httpx.get(server.url + second).status_code == 200
+        until = time.monotonic() + 10
+        while httpx.get(server.url + second).status_code == 200 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert list(server.folder().iterdir()) == []
+
+        hang = files | {"source": ("hang.ply", b"x")}
+
+        def visit() -> None:
+            with contextlib.suppress(httpx.HTTPError):
+                server.post(hang)
+
+        for _ in range(2):
+            threading.Thread(target=visit, daemon=True).start()
+        until = time.monotonic() + 10
+        while len(left(server)) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        answer = server.post(files)
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "10"
+        # The server goes down though there is work: the visitors' connections end.
+
+
+def test_the_page_carries_its_policy(server: Server) -> None:
+    page = httpx.get(server.url)
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert json.dumps("$") not in page.text
+    assert "Up to 1 MB together" in page.text
