@@ -24,7 +24,8 @@ LAYERS = [
     {"training"},
     {"evaluation"},
     {"pipeline", "analysis"},
-    {"cli", "serve"},
+    {"serve"},
+    {"cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -20,6 +20,7 @@ from spoonful.cli import (
     models,
     register,
     reproduce,
+    serve,
     show,
     sweep,
     train,
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command(name="demo")(demo.demo)
 app.command(name="register")(register.register_command)
+app.command(name="serve")(serve.serve_command)
 app.add_typer(data.app, name="data")
 data.app.command(name="show")(show.show)
 app.add_typer(models.app, name="models")
