@@ -64,19 +64,30 @@ def serve_command(
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
     console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if host in ("0.0.0.0", "::"):
+        address = address.replace(shown, socket.gethostname())
     if not local:
         console.print(
             "[yellow]warning:[/yellow] whoever reaches this machine can use this server, "
             "without a password and without encryption"
         )
-    console.print(f"Spoonful is at [bold]{address}[/bold]  (Ctrl-C ends it)")
-    if open_browser:
-        webbrowser.open(address)
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, ws="none",
         timeout_graceful_shutdown=3,
     )  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listening])
+
+    class Announced(uvicorn.Server):  # type: ignore[misc, name-defined]
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if not self.should_exit:
+                console.print(f"Spoonful is at [bold]{address}[/bold]  (Ctrl-C ends it)")
+                if open_browser:
+                    webbrowser.open(address)
+
+    server = Announced(config)
+    server.run(sockets=[listening])
+    if not server.started:
+        raise RuntimeError("the server could not start")
 
 
 def is_local(host: str) -> bool:

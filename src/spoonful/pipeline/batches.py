@@ -21,8 +21,8 @@ from typing import Any
 from urllib.parse import quote
 
 from spoonful.extras import MissingExtra, require
+from spoonful.pipeline import register
 from spoonful.pipeline.posefile import read_pose
-from spoonful.pipeline.register import register
 from spoonful.pipeline.report import turn_of, write_report
 from spoonful.pipeline.workers import TimeLimit, Worker, WorkerDied
 from spoonful.view.files import write_whole

@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -111,7 +111,7 @@ class Worker:
         if self._process is not None:
             return
         self._pipe, theirs = multiprocessing.Pipe()
-        with _STARTING, theirs:
+        with _STARTING, theirs, _deaf():
             before = {name: os.environ.get(name) for name in _THREADS}
             os.environ.update(dict.fromkeys(_THREADS, "1"))
             try:
@@ -150,6 +150,22 @@ class Worker:
         self.stop()
 
 
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Have the processes that are made here never hear of Ctrl-C.
+
+    A terminal sends it to every process; what becomes of these is for the one that made them to say.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _context() -> Any:
     """How processes are made.
 
@@ -167,8 +183,7 @@ def _context() -> Any:
 
 def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
     """The process's life: answer until the other end of the pipe is gone."""
-    # Ctrl-C goes to every process of a terminal; what becomes of this one is the other end's say.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be kept away
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     pipe.send("ready")
