@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -154,11 +155,13 @@ class Worker:
 def _deaf() -> Iterator[None]:
     """Have the processes that are made here never hear of Ctrl-C.
 
-    A terminal sends it to every process; what becomes of these is for the one that made them to say.
+    A terminal sends it to every process; what becomes of these, the one that made them says.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # Python's own helper, which would be made on the way and lets the signal in again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
