@@ -20,13 +20,16 @@ from torch import Tensor
 
 from spoonful.geometry import Pose, kabsch
 
+# Matches compared each with each: 4,000 are 64 MB for each of the tables.
+_MOST_MATCHES = 4000
+
 
 class Hypotheses(NamedTuple):
     """Poses proposed by matches, best supported first.
 
     Attributes:
         pose: rotation (H, 3, 3), translation (H, 3).
-        support: (H,) the summed weight of the matches that agree with each pose.
+        support: (H,) how many matches agree with each pose, see `support_of`.
     """
 
     pose: Pose
@@ -46,41 +49,59 @@ def consensus(
 ) -> Hypotheses:
     """Poses that groups of compatible matches agree on.
 
+    The best connected matches are seeds. Each seed and the matches that share most of its
+    compatible ones make a group, whose Kabsch pose is refined once with all matches near it.
+
     Args:
-        source: (M, 3).
-        target: (M, 3), the match of each source point.
+        source: (K, 3), matched points; if there are very many, the first 4,000 are used.
+        target: (K, 3), the match of each source point.
         tolerance: how far two distances may differ, in the clouds' unit.
-        source_normals: (M, 3), with the same inside as the target's.
-        target_normals: (M, 3).
-        seeds: matches around which groups are formed, the best connected ones.
-        members: matches of a group.
+        source_normals: (K, 3), with the same inside as the target's.
+        target_normals: (K, 3).
+        seeds: how many groups to form.
+        members: matches of a group, its seed apart.
         normal_tolerance: how far cosines of angles may differ.
 
     Returns:
-        `Hypotheses`, at most one for each seed.
+        `Hypotheses`, one for each seed; none for fewer than three matches.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> source = torch.rand(100, 3, generator=generator)
+    >>> target = source + torch.tensor([1.0, 2.0, 3.0])
+    >>> target[20:] = torch.rand(80, 3, generator=generator)  # four of five matches are wrong
+    >>> consensus(source, target, 0.05).pose.translation[0].round(decimals=2)
+    tensor([1., 2., 3.])
     """
+    if source.shape != target.shape or source.ndim != 2 or source.shape[1] != 3:
+        raise ValueError(
+            "source and target must both have shape (K, 3), "
+            f"got {tuple(source.shape)} and {tuple(target.shape)}"
+        )
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be positive, got {tolerance}")
+    source, target = source[:_MOST_MATCHES], target[:_MOST_MATCHES]
+    if len(source) < 3:
+        empty = Pose.identity(0, dtype=source.dtype)
+        return Hypotheses(empty, source.new_zeros(0))
     agree = compatible(
         source,
         target,
         tolerance,
-        source_normals=source_normals,
-        target_normals=target_normals,
+        source_normals=None if source_normals is None else source_normals[:_MOST_MATCHES],
+        target_normals=None if target_normals is None else target_normals[:_MOST_MATCHES],
         normal_tolerance=normal_tolerance,
     )
-    second = agree * (agree @ agree)
-    strength = second.sum(1)
-    seed = strength.topk(min(seeds, len(strength))).indices
-    ranked = second[seed].topk(min(members, len(strength)))
+    common = agree * (agree @ agree)
+    seed = common.sum(1).topk(min(seeds, len(source))).indices
+    ranked = common[seed].topk(min(members, len(source) - 1))
     weight = ranked.values / ranked.values[:, :1].clamp_min(1e-9)
-    # The seed itself is no neighbour of its own.
     index = torch.cat([seed[:, None], ranked.indices], 1)
     weight = torch.cat([torch.ones_like(weight[:, :1]), weight], 1)
     pose = kabsch(source[index], target[index], weight)
-    for _ in range(2):
-        residual = (_moved(pose, source) - target).square().sum(-1)
-        close = (1 - residual / tolerance**2).clamp_min(0)
-        support = close.sum(-1)
-        pose = kabsch(source.expand(len(seed), -1, -1), target.expand(len(seed), -1, -1), close)
+    near = _closeness(pose, source, target, tolerance)
+    everyone = [points.expand(len(seed), -1, -1).contiguous() for points in (source, target)]
+    pose = kabsch(*everyone, near)
+    support = support_of(pose, source, target, tolerance)
     order = support.argsort(descending=True)
     return Hypotheses(Pose(pose.rotation[order], pose.translation[order]), support[order])
 
@@ -94,19 +115,42 @@ def compatible(
     target_normals: Tensor | None = None,
     normal_tolerance: float = 0.35,
 ) -> Tensor:
-    """Which pairs of matches can both be right, (M, M) with ones and zeros, zero diagonal."""
+    """Which pairs of matches can both be right: (K, K) ones and zeros, arguments as `consensus`.
+
+    Matches of one place with one place say nothing about a rotation and count as incompatible.
+    """
     a, b = torch.cdist(source, source), torch.cdist(target, target)
-    # Matches of one place with one place say nothing about the rotation.
     agree = ((a - b).abs() < tolerance) & (torch.minimum(a, b) > tolerance)
     if source_normals is not None and target_normals is not None:
         n, m = source_normals, target_normals
         agree &= (n @ n.mT - m @ m.mT).abs() < normal_tolerance
-        slope_p = ((n * source).sum(-1, keepdim=True) - n @ source.mT) / a.clamp_min(1e-9)
-        slope_q = ((m * target).sum(-1, keepdim=True) - m @ target.mT) / b.clamp_min(1e-9)
-        straight = (slope_p - slope_q).abs() < normal_tolerance
-        agree &= straight & straight.mT
+        # The slope of the line from i to j against the normal at i, in the one and the other.
+        p = ((n * source).sum(-1, keepdim=True) - n @ source.mT) / a.clamp_min(1e-9)
+        q = ((m * target).sum(-1, keepdim=True) - m @ target.mT) / b.clamp_min(1e-9)
+        alike = (p - q).abs() < normal_tolerance
+        agree &= alike & alike.mT
     return agree.to(source.dtype)
 
 
-def _moved(pose: Pose, points: Tensor) -> Tensor:
-    return points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+def support_of(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> Tensor:
+    """How many matches agree with each pose: one for a perfect one, less to the edge of tolerance.
+
+    Args:
+        pose: rotation (H, 3, 3).
+        source: (K, 3).
+        target: (K, 3).
+        tolerance: beyond it a match counts nothing.
+
+    Returns:
+        (H,)
+
+    >>> eye = Pose.identity(1)
+    >>> support_of(eye, torch.zeros(2, 3), torch.tensor([[0.0, 0, 0], [0, 0, 9]]), 1.0)
+    tensor([1.])
+    """
+    return _closeness(pose, source, target, tolerance).sum(-1)
+
+
+def _closeness(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> Tensor:
+    moved = source @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+    return (1 - (moved - target).square().sum(-1) / tolerance**2).clamp_min(0)

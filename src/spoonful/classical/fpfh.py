@@ -1,18 +1,19 @@
-"""Fast point feature histograms (Rusu, Blodow and Beetz 2009): what a point's surroundings look like.
+"""Fast point feature histograms (Rusu, Blodow and Beetz 2009): what surrounds a point.
 
-Two points p, q with normals n, m make a frame u = n, v = u x d, w = u x v, where d is the direction
-from p to q, and in it three angles that no rigid motion changes:
+Two points p, q with normals n, m make a frame u = n, v = d x u / |d x u|, w = u x v, where d is the
+direction from p to q, and in it three angles that no rigid motion changes:
 
     alpha = v . m,      phi = u . d,      theta = atan2(w . m, u . m).
 
 Their histograms over a point's neighbours, plus those of the neighbours, weighted by nearness, are
-33 numbers by which points of two scans are matched.
+33 numbers by which points of two scans are matched. Several radii side by side tell more than any
+one of them.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -20,53 +21,48 @@ from torch import Tensor
 from spoonful.extras import require
 
 BINS = 11
+# Pairs of neighbours held at once: a cloud that is dense for its radius is thinned to this many.
+_MOST_PAIRS = 1 << 20
 
 
-def fpfh(points: Tensor, normals: Tensor, radius: float) -> Tensor:
-    """The histograms of every point of a cloud.
+def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
+    """The histograms of every point of a cloud, for each radius.
 
     Args:
         points: (N, 3), about evenly spaced; a voxel grid makes them so.
         normals: (N, 3) unit vectors; their signs matter, see `mirrored`.
-        radius: how far the surroundings reach; five voxels and more.
+        radii: how far the surroundings reach, one or more; from four times the spacing of the
+            points upwards.
 
     Returns:
-        (N, 33) float32, three histograms of 11 bins, each of which sums to one (to zero for a
-        point without neighbours).
+        (N, 33 R) float32: for each radius three histograms of 11 bins, each of which sums to one,
+        or to zero for a point without neighbours.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> points = torch.rand(200, 3, generator=generator)
     >>> normals = torch.nn.functional.normalize(points - 0.5, dim=-1)
-    >>> features = fpfh(points, normals, 0.3)
+    >>> features = fpfh(points, normals, [0.3, 0.5])
     >>> features.shape, round(features[0, :11].sum().item(), 4)
-    (torch.Size([200, 33]), 1.0)
+    (torch.Size([200, 66]), 1.0)
     """
-    _check(points, normals, radius)
-    np = require("numpy", extra="scan", why="Point feature histograms")
-    spatial = require("scipy.spatial", extra="scan", why="Point feature histograms")
-    sparse = require("scipy.sparse", extra="scan", why="Point feature histograms")
-    places, directions = (x.detach().cpu().double().numpy() for x in (points, normals))
-    count = len(places)
-    pairs = spatial.cKDTree(places).query_pairs(radius, output_type="ndarray")
-    first, second = pairs[:, 0], pairs[:, 1]
-    bins, distance = _pair_bins(np, places, directions, first, second)
-
-    simple = np.zeros((count, 3 * BINS), dtype=np.float32)
-    for end in (first, second):
-        for part in range(3):
-            flat = np.bincount(end * BINS + bins[part], minlength=count * BINS)
-            simple[:, part * BINS : (part + 1) * BINS] += flat.reshape(count, BINS)
-    neighbours = simple[:, :BINS].sum(1, keepdims=True).clip(1)
-    simple /= neighbours
-
-    weight = (radius / distance.clip(1e-3 * radius)).astype(np.float32)
-    half = sparse.csr_matrix((weight, (first, second)), shape=(count, count))
-    # A point's own histogram counts as much as all its neighbours' together.
-    around = (half @ simple + half.T @ simple) / np.asarray(half.sum(1) + half.sum(0).T).clip(1e-9)
-    full = simple + around
-    total = full.reshape(count, 3, BINS).sum(-1, keepdims=True)
-    full = full.reshape(count, 3, BINS) / total.clip(1e-9)
-    return torch.from_numpy(full.reshape(count, 3 * BINS).astype(np.float32))
+    _check(points, normals, radii)
+    # About their middle, where float32 is fine enough.
+    places = (points - points.mean(0)).float()
+    first, second = _pairs(places, max(radii))
+    bins, distance = _pair_bins(places, normals.float(), first, second)
+    found = []
+    for radius in radii:
+        inside = slice(None) if radius == max(radii) else distance <= radius
+        found.append(
+            _histograms(
+                len(points),
+                first[inside],
+                second[inside],
+                bins[:, inside],
+                distance[inside] / radius,
+            )
+        )
+    return torch.cat(found, 1)
 
 
 def mirrored(features: Tensor) -> Tensor:
@@ -80,33 +76,94 @@ def mirrored(features: Tensor) -> Tensor:
     >>> bool((mirrored(mirrored(features)) == features).all())
     True
     """
-    alpha, phi, theta = features.split(BINS, dim=-1)
-    return torch.cat([alpha, phi.flip(-1), theta.flip(-1)], dim=-1)
+    alpha, phi, theta = features.unflatten(-1, (-1, 3, BINS)).unbind(-2)
+    return torch.stack([alpha, phi.flip(-1), theta.flip(-1)], dim=-2).flatten(-3)
 
 
-def _pair_bins(np: Any, places: Any, directions: Any, first: Any, second: Any) -> tuple[Any, Any]:
+def mutual_matches(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Points that are each other's most similar one, by their histograms.
+
+    Histograms are compared by the sum of the square roots of products of bins (Bhattacharyya):
+    rare bins, which tell most, then weigh more than in a distance of the histograms themselves.
+
+    Args:
+        source: (N, D) from `fpfh`.
+        target: (M, D).
+
+    Returns:
+        Positions (K,) in the source and (K,) in the target.
+
+    >>> features = torch.eye(33)
+    >>> mutual_matches(features[:3], features[[2, 0]])
+    (tensor([0, 2]), tensor([1, 0]))
+    """
+    likeness = source.sqrt() @ target.sqrt().mT
+    best, there = likeness.max(1)
+    back = likeness.argmax(0)
+    here = torch.arange(len(source))
+    # A point without neighbours is like nothing.
+    mutual = (back[there] == here) & (best > 0)
+    return here[mutual], there[mutual]
+
+
+def _pairs(places: Tensor, radius: float) -> tuple[Tensor, Tensor]:
+    """The pairs of points no farther from each other than `radius`, each once."""
+    spatial = require("scipy.spatial", extra="scan", why="Point feature histograms")
+    tree = spatial.cKDTree(places.numpy())
+    # Counting is cheap, and tells whether the pairs fit into memory.
+    while (count := int(tree.count_neighbors(tree, radius)) // 2) > _MOST_PAIRS:
+        radius *= max(0.5, 0.95 * (_MOST_PAIRS / count) ** 0.5)
+    pairs = torch.from_numpy(tree.query_pairs(radius, output_type="ndarray"))
+    return pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
+
+
+def _pair_bins(
+    places: Tensor, normals: Tensor, first: Tensor, second: Tensor
+) -> tuple[Tensor, Tensor]:
     """For each pair of points the bins of its three angles, (3, P), and its distance, (P,)."""
-    offset = places[second] - places[first]
-    distance = np.sqrt(np.einsum("pc,pc->p", offset, offset))
-    line = offset / distance.clip(1e-300)[:, None]
-    n, m = directions[first], directions[second]
-    along_n, along_m = np.einsum("pc,pc->p", n, line), np.einsum("pc,pc->p", m, line)
+    line = places[second] - places[first]
+    distance = line.norm(dim=-1)
+    line /= distance.clamp_min(torch.finfo(line.dtype).tiny).unsqueeze(-1)
+    n, m = normals[first], normals[second]
+    along_n, along_m = (n * line).sum(-1), (m * line).sum(-1)
+    cosine, triple = (n * m).sum(-1), (line * torch.linalg.cross(n, m)).sum(-1)
     # The frame stands where the normal is nearer to the line: the same for (p, q) and (q, p).
-    swap = np.abs(along_n) < np.abs(along_m)
-    u, other = np.where(swap[:, None], m, n), np.where(swap[:, None], n, m)
-    line = np.where(swap[:, None], -line, line)
-    phi = np.where(swap, -along_m, along_n)
-    v = np.cross(line, u)
-    v /= np.sqrt(np.einsum("pc,pc->p", v, v)).clip(1e-12)[:, None]
-    w = np.cross(u, v)
-    alpha = np.einsum("pc,pc->p", v, other)
-    theta = np.arctan2(np.einsum("pc,pc->p", w, other), np.einsum("pc,pc->p", u, other))
-    shares = ((alpha + 1) / 2, (phi + 1) / 2, (theta + math.pi) / (2 * math.pi))
-    bins = [(share * BINS).astype(np.int64).clip(0, BINS - 1) for share in shares]
-    return bins, distance
+    # Exchanging the two negates the line, which leaves the triple product as it is.
+    swap = along_n.abs() < along_m.abs()
+    phi = torch.where(swap, -along_m, along_n)
+    other = torch.where(swap, -along_n, along_m)
+    sine = (1 - phi.square()).clamp_min(1e-12).sqrt()
+    alpha = triple / sine
+    theta = torch.atan2((other - phi * cosine) / sine, cosine)
+    shares = torch.stack([(alpha + 1) / 2, (phi + 1) / 2, (theta + math.pi) / (2 * math.pi)])
+    return (shares * BINS).long().clamp_(0, BINS - 1), distance
 
 
-def _check(points: Tensor, normals: Tensor, radius: float) -> None:
+def _histograms(
+    count: int, first: Tensor, second: Tensor, bins: Tensor, distance: Tensor
+) -> Tensor:
+    """Histograms (N, 33) from pairs of neighbours; `distance` in units of the radius."""
+    sparse = require("scipy.sparse", extra="scan", why="Point feature histograms")
+    simple = torch.stack(
+        [
+            torch.bincount(first * BINS + part, minlength=count * BINS)
+            + torch.bincount(second * BINS + part, minlength=count * BINS)
+            for part in bins
+        ]
+    )
+    simple = simple.view(3, count, BINS).permute(1, 0, 2).float()
+    simple = (simple / simple.sum(-1, keepdim=True).clamp_min(1)).reshape(count, 3 * BINS)
+    weight = (1 / distance.clamp_min(1e-3)).numpy()
+    half = sparse.csr_matrix((weight, (first.numpy(), second.numpy())), shape=(count, count))
+    around = torch.from_numpy(half @ simple.numpy() + half.T @ simple.numpy())
+    # A point's own histogram counts as much as all its neighbours' together.
+    full = simple + around / around.view(count, 3, BINS).sum(-1).amax(-1, True).clamp_min(1e-9)
+    full = full.view(count, 3, BINS)
+    full = full / full.sum(-1, keepdim=True).clamp_min(1e-9)
+    return full.reshape(count, 3 * BINS)
+
+
+def _check(points: Tensor, normals: Tensor, radii: Sequence[float]) -> None:
     if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise ValueError(f"points must have shape (N, 3) with N >= 1, got {tuple(points.shape)}")
     if normals.shape != points.shape:
@@ -114,5 +171,5 @@ def _check(points: Tensor, normals: Tensor, radius: float) -> None:
             f"normals must have the shape of points, {tuple(points.shape)}, "
             f"got {tuple(normals.shape)}"
         )
-    if not 0 < radius < math.inf:
-        raise ValueError(f"radius must be positive and finite, got {radius}")
+    if not radii or not all(0 < radius < math.inf for radius in radii):
+        raise ValueError(f"radii must be positive and finite, got {list(radii)}")

@@ -6,6 +6,6 @@ units, density and overlap, and returns an `Alignment`.
 
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches, read_pose
 from spoonful.pipeline.inputs import as_cloud
-from spoonful.pipeline.register import METHODS, register
+from spoonful.pipeline.auto import METHODS, register
 
 __all__ = ["METHODS", "Alignment", "Candidate", "Matches", "as_cloud", "read_pose", "register"]

@@ -1,0 +1,153 @@
+"""The nearest point of a scan, looked up rather than searched: a grid that knows.
+
+A search asks the same question a million times, "what of the target lies here?". A grid with the
+nearest point of every cell answers it at the price of an index, for hundreds of poses at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.extras import require
+from spoonful.geometry import Pose, rotation_from_vector
+
+# How far beyond its points a field reaches, in cells.
+_MARGIN = 3
+# Cells of a field at most; larger scans get larger cells.
+_MOST_CELLS = 2_000_000
+
+
+class Field:
+    """Points, and for every cell of a grid around them the nearest of the points.
+
+    Args:
+        points: (N, 3) float32, about one a cell.
+        normals: (N, 3).
+    """
+
+    def __init__(self, points: Tensor, normals: Tensor) -> None:
+        ndimage = require("scipy.ndimage", extra="scan", why="Registering scans")
+        self.points, self.normals = points, normals
+        extent = (points.amax(0) - points.amin(0)).double() + 2 * _MARGIN + 1
+        self.cell = max(1.0, float(extent.prod() / _MOST_CELLS) ** (1 / 3))
+        self.low = points.amin(0) - _MARGIN * self.cell
+        index = ((points - self.low) / self.cell).long()
+        self.size = index.amax(0) + 1 + _MARGIN
+        self.stride = torch.stack([self.size[1] * self.size[2], self.size[2], self.size.new_tensor(1)])
+        owner = torch.full((int(self.size.prod()),), -1, dtype=torch.int64)
+        owner[(index * self.stride).sum(-1)] = torch.arange(len(points))
+        empty = (owner < 0).view(*self.size.tolist()).numpy()
+        nearest = torch.from_numpy(
+            ndimage.distance_transform_edt(empty, return_distances=False, return_indices=True)
+        ).long()
+        self.nearest = owner[(nearest.flatten(1) * self.stride[:, None]).sum(0)]
+
+    def look(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """For places (..., 3) the position of about the nearest point, and whether it is known."""
+        cell = ((places - self.low) / self.cell).floor().long()
+        inside = ((cell >= 0) & (cell < self.size)).all(-1)
+        flat = (cell * self.stride).sum(-1).where(inside, 0)
+        return self.nearest[flat], inside
+
+
+class Fit(NamedTuple):
+    """How the points of one scan meet another scan, for H poses.
+
+    Attributes:
+        near: (H, N) bool, which points have a partner: nearby, and facing alike.
+        gap: (H, N) distance to the partner's tangent plane, signed, in voxels.
+        partner: (H, N) position of the partner.
+    """
+
+    near: Tensor
+    gap: Tensor
+    partner: Tensor
+
+
+def meet(
+    field: Field,
+    points: Tensor,
+    normals: Tensor,
+    pose: Pose,
+    *,
+    reach: float = 1.5,
+    cosine: float = 0.7,
+    side: Tensor | None = None,
+) -> Fit:
+    """Which points, moved by each pose, lie on the surface of the field's scan.
+
+    Args:
+        field: of the other scan.
+        points: (N, 3).
+        normals: (N, 3).
+        pose: rotation (H, 3, 3), translation (H, 3).
+        reach: how near, in voxels.
+        cosine: how parallel the normals, as the cosine of the angle between them.
+        side: (H,) 1 or -1: on which side the points' normals are taken to be; 1 if None.
+    """
+    moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+    turned = normals @ pose.rotation.mT
+    partner, inside = field.look(moved)
+    offset = moved - field.points[partner]
+    facing = field.normals[partner]
+    alike = (turned * facing).sum(-1)
+    alike = alike if side is None else alike * side.unsqueeze(-1)
+    near = inside & (offset.square().sum(-1) < reach**2) & (alike > cosine)
+    return Fit(near, (offset * facing).sum(-1), partner)
+
+
+def settle(
+    field: Field,
+    points: Tensor,
+    normals: Tensor,
+    pose: Pose,
+    *,
+    rounds: int = 8,
+    reach: float = 2.5,
+    side: Tensor | None = None,
+) -> Pose:
+    """A few rounds of point-to-plane ICP for many poses at once, with the field for a search.
+
+    Each round minimises, over small turns w and shifts v, the weighted sum of squares of
+
+        gap_i + n_i . (w x p_i + v),
+
+    with weights that fall from one to zero at `reach`.
+
+    Returns:
+        Poses (H, ...) that have come to rest, or nearly so.
+    """
+    for step in range(rounds):
+        # From far to near: the last rounds trust only what has come close.
+        limit = reach if step < rounds // 2 else 0.5 * reach
+        moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+        fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, side=side)
+        n = field.normals[fit.partner]
+        weight = fit.near * (1 - (fit.gap / limit).square()).clamp_min(0).square()
+        pose = advance(pose, moved, n, fit.gap, weight)
+    return pose
+
+
+def advance(pose: Pose, moved: Tensor, n: Tensor, gap: Tensor, weight: Tensor) -> Pose:
+    """One Gauss-Newton step of H poses: normal equations of 6 unknowns, about the middle."""
+    total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
+    middle = (moved * weight.unsqueeze(-1)).sum(-2) / total
+    arm = moved - middle.unsqueeze(-2)
+    # Turns in units of the scan's size, so that the six unknowns weigh alike.
+    size = (arm.square().sum(-1) * weight).sum(-1, keepdim=True).div(total).sqrt().clamp_min(1e-3)
+    row = torch.cat([torch.linalg.cross(arm, n) / size.unsqueeze(-1), n], -1)
+    left = (row * weight.unsqueeze(-1)).mT @ row
+    right = -(row * (weight * gap).unsqueeze(-1)).sum(-2)
+    # What the points do not determine stays as it is.
+    eye = torch.eye(6, dtype=left.dtype)
+    left = left + (1e-4 * total.unsqueeze(-1) + 1e-6) * eye
+    step = torch.linalg.solve(left, right)
+    turn = rotation_from_vector((step[:, :3] / size).clamp(-0.5, 0.5))
+    shift = step[:, 3:]
+    rotation = turn @ pose.rotation
+    away = pose.translation - middle
+    moved_away = (turn @ away.unsqueeze(-1)).squeeze(-1)
+    return Pose(rotation, moved_away + middle + shift)

@@ -1,0 +1,179 @@
+"""Two clouds of any unit, size and density, made ready for the search.
+
+Everything below works in voxels: the clouds are shifted to their centroids and divided by the edge
+of one grid that suits both. Nothing the search does can then depend on units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spoonful.data.clouds import Cloud
+from spoonful.data.sampling import voxel_average
+from spoonful.extras import require
+from spoonful.geometry import Pose
+
+# Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
+# enough to compare each with each.
+POINTS = 3000
+# No cloud may have more than this, whatever the other one needs.
+_MOST_POINTS = 6000
+# What the grid's size is judged by.
+_SAMPLE = 20_000
+# Neighbours that a normal is estimated from.
+_NEIGHBOURS = 20
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One cloud on two grids, about its centroid, in voxels.
+
+    Attributes:
+        points: (N, 3) float32, one for each voxel.
+        normals: (N, 3) unit vectors.
+        fine: (F, 3) float32, one for each voxel of half the edge.
+        fine_normals: (F, 3).
+        given: whether the normals came with the cloud, their signs included.
+        centre: (3,) float64, the centroid, in the cloud's own unit.
+    """
+
+    points: Tensor
+    normals: Tensor
+    fine: Tensor
+    fine_normals: Tensor
+    given: bool
+    centre: Tensor
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two scans on one grid.
+
+    Attributes:
+        source: the scan to move.
+        target: the scan to move it onto.
+        voxel: the edge of the grid in the clouds' unit.
+    """
+
+    source: Scan
+    target: Scan
+    voxel: float
+
+    def outside(self, pose: Pose) -> Pose:
+        """A pose between the scans as one between the clouds, in float64."""
+        R = pose.rotation.double()
+        shift = pose.translation.double() * self.voxel
+        return Pose(R, shift + self.target.centre - R @ self.source.centre)
+
+    def inside(self, pose: Pose) -> Pose:
+        """A pose between the clouds as one between the scans."""
+        R, t = pose.rotation.double(), pose.translation.double()
+        shift = (t - self.target.centre + R @ self.source.centre) / self.voxel
+        return Pose(R, shift)
+
+
+def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int = 0) -> Pair:
+    """The two clouds on a common grid, with normals.
+
+    Args:
+        source: at least three points, not all in one place.
+        target: likewise.
+        voxel: edge of the grid; None chooses it so that each cloud has about `POINTS` voxels.
+        seed: of the points the choice is made by.
+    """
+    if voxel is None:
+        voxel = choose_voxel(source.points, target.points, seed)
+    given = source.normals is not None and target.normals is not None
+    return Pair(_scan(source, voxel, given), _scan(target, voxel, given), voxel)
+
+
+def choose_voxel(source: Tensor, target: Tensor, seed: int = 0) -> float:
+    """The edge of a grid on which both clouds have about `POINTS` points.
+
+    Between the edges that suit the one and the other lies their geometric mean, but the larger
+    cloud must not have too many points on the grid, and no voxel should be smaller than the
+    distance between points: the surroundings of a point must look the same in a dense scan and in
+    a thin one.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    some = [_sample(cloud, generator) for cloud in (source, target)]
+    apt = [_edge(points, min(POINTS, int(0.6 * len(points)))) for points in some]
+    least = [_edge(points, min(_MOST_POINTS, int(0.6 * len(points)))) for points in some]
+    return max(*least, (apt[0] * apt[1]) ** 0.5)
+
+
+def _sample(points: Tensor, generator: torch.Generator) -> Tensor:
+    if len(points) > _SAMPLE:
+        points = points[torch.randperm(len(points), generator=generator)[:_SAMPLE]]
+    return points - points.mean(0)
+
+
+def _edge(points: Tensor, count: int) -> float:
+    """The edge of the grid of which the points occupy about `count` cells."""
+    reach = float(points.abs().amax()) * 2
+    low, high = reach * 1e-4, reach
+    for _ in range(12):
+        middle = (low * high) ** 0.5
+        if _occupied(points, middle) > count:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _occupied(points: Tensor, edge: float) -> int:
+    cell = ((points - points.amin(0)) / edge).long()
+    size = cell.amax(0) + 1
+    flat = (cell[:, 0] * size[1] + cell[:, 1]) * size[2] + cell[:, 2]
+    return len(flat.unique())
+
+
+def _scan(cloud: Cloud, voxel: float, given: bool) -> Scan:
+    centre = cloud.points.mean(0)
+    centred = (cloud.points - centre) / voxel
+    fine = voxel_average(centred, 0.5, cloud.normals if given else None)
+    points = fine.points
+    if given:
+        assert fine.normals is not None
+        normals = fine.normals
+        # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
+        lost = normals.abs().amax(-1) == 0
+        if bool(lost.any()):
+            normals = normals.where(~lost[:, None], normals_of(points))
+    else:
+        normals = normals_of(points)
+    grid = voxel_average(points, 1.0, normals)
+    assert grid.normals is not None
+    up = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    coarse = grid.normals.where((grid.normals.abs().amax(-1) > 0)[:, None], up)
+    return Scan(
+        points=grid.points.float(),
+        normals=torch.nn.functional.normalize(coarse, dim=-1).float(),
+        fine=points.float(),
+        fine_normals=torch.nn.functional.normalize(normals, dim=-1).float(),
+        given=given,
+        centre=centre,
+    )
+
+
+def normals_of(points: Tensor, neighbours: int = _NEIGHBOURS) -> Tensor:
+    """Unit normals of (N, 3) points from their neighbours, pointing away from the centroid."""
+    if len(points) < 3:
+        return torch.tensor([0.0, 0.0, 1.0], dtype=points.dtype).expand_as(points)
+    _, near = tree_of(points).query(points.numpy(), min(neighbours, len(points)))
+    around = points[torch.from_numpy(near)]
+    around = around - around.mean(1, keepdim=True)
+    spread = (around.unsqueeze(-1) * around.unsqueeze(-2)).sum(1)
+    normals = torch.linalg.eigh(spread).eigenvectors[..., 0]
+    outward = (normals * (points - points.mean(0))).sum(-1, keepdim=True) >= 0
+    return normals.where(outward, -normals)
+
+
+def tree_of(points: Tensor) -> Any:
+    """A k-d tree of (N, 3) points."""
+    spatial = require("scipy.spatial", extra="scan", why="Registering scans")
+    return spatial.cKDTree(points.numpy())

@@ -1,0 +1,183 @@
+"""From two scans to a short list of poses, judged alike wherever they came from.
+
+Two witnesses judge a pose. Matches of similar surroundings: how many of them it brings together.
+And the surfaces: how much of each scan lies on the other, facing the same way. Low overlap or a
+flat wall may mislead the second, few distinct places the first; hardly anything misleads both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from spoonful.classical.consensus import consensus, support_of
+from spoonful.classical.fpfh import fpfh, mirrored, mutual_matches
+from spoonful.geometry import Pose
+from spoonful.pipeline.field import Field, meet, settle
+from spoonful.pipeline.prepare import Pair
+
+# Surroundings of these radii, in voxels, describe a point together.
+_RADII = (4.0, 6.0, 9.0)
+# Matches within this many voxels agree.
+TOLERANCE = 1.5
+# Poses that move the scan apart by less than this, in voxels, are one.
+_SAME = 2.0
+# How many poses are settled and judged by the surfaces.
+_SHORT_LIST = 24
+# Points of the source that a pose is settled with.
+_SETTLE_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Points of two scans that look alike.
+
+    Attributes:
+        source: (K, 3) float32, in voxels.
+        target: (K, 3).
+        side: 1, or -1 if the source's normals are taken to point the other way.
+    """
+
+    source: Tensor
+    target: Tensor
+    side: int
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Poses after settling, best first.
+
+    Attributes:
+        pose: rotation (H, 3, 3), in voxels.
+        name: what proposed each.
+        side: (H,) 1 or -1, as in `Evidence`.
+        support: (H,) matches that agree, see `support_of`.
+        common: (H,) voxels of the source on the target plus voxels of the target on the source,
+            halved.
+        gap: (H,) mean distance between the surfaces where they meet, in voxels.
+        score: (H,) what they are sorted by.
+    """
+
+    pose: Pose
+    name: tuple[str, ...]
+    side: Tensor
+    support: Tensor
+    common: Tensor
+    gap: Tensor
+    score: Tensor
+
+
+class Search:
+    """The state of one search: evidence, fields, and the poses proposed so far."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.evidence = find_evidence(pair)
+        self.source_field = Field(pair.source.points, pair.source.normals)
+        self.target_field = Field(pair.target.points, pair.target.normals)
+
+    def judge(self, proposals: list[tuple[str, Pose, int]]) -> Judged:
+        """Settle the proposed poses and rank them.
+
+        Args:
+            proposals: name, poses (H, ...) and the side of the normals; 0 tries both.
+        """
+        names: list[str] = []
+        poses: list[Pose] = []
+        sides: list[Tensor] = []
+        for name, pose, side in proposals:
+            for choice in self._sides(side):
+                names += [name] * len(pose.rotation)
+                poses.append(pose)
+                sides.append(torch.full((len(pose.rotation),), choice))
+        pose = Pose(torch.cat([p.rotation for p in poses]), torch.cat([p.translation for p in poses]))
+        side = torch.cat(sides)
+        support = self._support(pose, side)
+        keep = distinct(pose, side, support, self.pair.source.points, _SHORT_LIST)
+        pose, side = Pose(pose.rotation[keep], pose.translation[keep]), side[keep]
+        names = [names[k] for k in keep.tolist()]
+        source = self.pair.source
+        step = max(1, len(source.points) // _SETTLE_POINTS)
+        pose = settle(
+            self.target_field, source.points[::step], source.normals[::step], pose, side=side
+        )
+        judged = self._measure(pose, side, names)
+        keep = distinct(judged.pose, judged.side, judged.score, source.points, _SHORT_LIST)
+        return _select(judged, keep)
+
+    def _sides(self, side: int) -> tuple[int, ...]:
+        if side:
+            return (side,)
+        return tuple(found.side for found in self.evidence)
+
+    def _support(self, pose: Pose, side: Tensor) -> Tensor:
+        total = torch.zeros(len(side))
+        for found in self.evidence:
+            counted = support_of(pose, found.source, found.target, TOLERANCE)
+            total = torch.where(side == found.side, counted, total)
+        return total
+
+    def _measure(self, pose: Pose, side: Tensor, names: list[str]) -> Judged:
+        source, target = self.pair.source, self.pair.target
+        there = meet(self.target_field, source.points, source.normals, pose, side=side)
+        back = meet(self.source_field, target.points, target.normals, pose.inverse(), side=side)
+        common = (there.near.sum(1) + back.near.sum(1)) / 2
+        gap = (there.gap.abs() * there.near).sum(1) / there.near.sum(1).clamp_min(1)
+        support = self._support(pose, side)
+        share = common / min(len(source.points), len(target.points))
+        score = support * share
+        return Judged(pose, tuple(names), side, support, common, gap, score)
+
+
+def find_evidence(pair: Pair) -> list[Evidence]:
+    """Mutual matches of the scans' surroundings, both ways round where normals have no side."""
+    scans = (pair.source, pair.target)
+    features, other = (fpfh(scan.points, scan.normals, _RADII) for scan in scans)
+    found = []
+    for side in (1,) if pair.source.given else (1, -1):
+        here, there = mutual_matches(features if side > 0 else mirrored(features), other)
+        found.append(Evidence(pair.source.points[here], pair.target.points[there], side))
+    return found
+
+
+def propose(search: Search) -> list[tuple[str, Pose, int]]:
+    """The poses that the evidence itself suggests."""
+    proposals = []
+    for found in search.evidence:
+        poses = consensus(found.source, found.target, TOLERANCE).pose
+        proposals.append(("consensus", poses, found.side))
+    return proposals
+
+
+def distinct(pose: Pose, side: Tensor, value: Tensor, points: Tensor, most: int) -> Tensor:
+    """Positions of the best poses of which no two are the same, best first, `most` of them.
+
+    Poses are the same if they carry the points to places no farther apart than `_SAME` voxels,
+    root mean square.
+    """
+    some = points[:: max(1, len(points) // 32)]
+    places = (some @ pose.rotation.mT + pose.translation.unsqueeze(-2)).flatten(1)
+    apart = torch.cdist(places, places) / len(some) ** 0.5
+    same = (apart < _SAME) & (side[:, None] == side[None])
+    free = torch.ones(len(value), dtype=torch.bool)
+    keep = []
+    for k in value.argsort(descending=True, stable=True).tolist():
+        if free[k]:
+            keep.append(k)
+            free &= ~same[k]
+            if len(keep) == most:
+                break
+    return torch.tensor(keep, dtype=torch.int64)
+
+
+def _select(judged: Judged, keep: Tensor) -> Judged:
+    return Judged(
+        Pose(judged.pose.rotation[keep], judged.pose.translation[keep]),
+        tuple(judged.name[k] for k in keep.tolist()),
+        *(
+            getattr(judged, name)[keep]
+            for name in ("side", "support", "common", "gap", "score")
+        ),
+    )
