@@ -24,13 +24,13 @@ class DistanceField(NamedTuple):
     """Distances to one cloud.
 
     Attributes:
-        values: (G, G, G) distances of the cells' centres, flattened.
+        squared: (G, G, G) squared distances of the cells' centres, flattened.
         low: (3,) the corner of the grid.
         cell: (3,) the sides of a cell.
         size: G.
     """
 
-    values: Tensor
+    squared: Tensor
     low: Tensor
     cell: Tensor
     size: int
@@ -50,10 +50,10 @@ class DistanceField(NamedTuple):
         """
         step = (places - self.low) / self.cell
         inside = step.clamp(0, self.size)
-        beyond = ((step - inside) * self.cell).square().sum(-1)
-        x, y, z = inside.long().clamp_max(self.size - 1).unbind(-1)
-        within = self.values[(x * self.size + y) * self.size + z]
-        return (within.square() + beyond).sqrt()
+        beyond = torch.linalg.vector_norm((step - inside) * self.cell, dim=-1)
+        x, y, z = inside.floor().clamp_max(self.size - 1).unbind(-1)
+        place = (x * self.size + y).mul_(self.size).add_(z).long()  # exact: below 2^24
+        return self.squared[place].addcmul_(beyond, beyond).sqrt_()
 
 
 def distance_field(points: Tensor, size: int) -> DistanceField:
@@ -64,17 +64,17 @@ def distance_field(points: Tensor, size: int) -> DistanceField:
 
     Args:
         points: (M, 3).
-        size: cells a side, a power of two.
+        size: cells a side, a power of two up to 256.
 
     Returns:
         The `DistanceField`.
     """
-    if size < 2 or size & (size - 1):
-        raise ValueError(f"size must be a power of two, at least 2, got {size}")
+    if not 2 <= size <= 256 or size & (size - 1):
+        raise ValueError(f"size must be a power of two from 2 to 256, got {size}")
     low, high = points.amin(0), points.amax(0)
     side = (high - low).clamp_min(1e-3 * float((high - low).amax()))
     device = points.device
-    values = points.new_empty(size**3)
+    squared = points.new_empty(size**3)
     corners = torch.tensor([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], device=device)
 
     # Cells as (x, y, z), and pairs of a cell's position among them with a point.
@@ -99,7 +99,7 @@ def distance_field(points: Tensor, size: int) -> DistanceField:
         least.scatter_reduce_(0, owner, distance, "amin")
         if level == size:
             x, y, z = cells.unbind(-1)
-            values[(x * size + y) * size + z] = least
+            squared[(x * size + y) * size + z] = least.square()
             continue
         near = (distance <= least[owner] + width.norm()).nonzero().squeeze(-1)
         owner, point = owner[near], point[near]
@@ -109,4 +109,4 @@ def distance_field(points: Tensor, size: int) -> DistanceField:
         for first, last in pairwise(bounds):
             some = ((owner >= first) & (owner < last)).nonzero().squeeze(-1)
             pending.append((level, cells[first:last], owner[some] - first, point[some]))
-    return DistanceField(values, low, side / size, size)
+    return DistanceField(squared, low, side / size, size)

@@ -11,8 +11,8 @@ Boxes whose bound is above the best error so far, less a threshold, are dropped,
 the centres' own errors show where to start ICP, which lowers the best error.
 
 Where the published program nests a search over translations in one over rotations and goes box by
-box, this one has a single list of boxes and bounds thousands of them at once. Its bounds count the
-error of the table of distances, so the answer is within the threshold of the best there is.
+box, this one has a single list of boxes and bounds thousands of them at once. Its bounds allow for
+the error of the table of distances, so that the answer is within the threshold of the best.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from spoonful.classical.contract import OK, TIME_LIMIT, PairwiseMethod
 from spoonful.classical.distance_field import DistanceField, distance_field
 from spoonful.classical.frame import Frame
 from spoonful.classical.icp import ICP, spread_rotations, spread_sample, untrimmed
+from spoonful.classical.search import Search, indexed
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.registration import Registration
 
@@ -58,7 +59,7 @@ class GoICP(PairwiseMethod):
         translation: how far the centroids may come to lie apart along each axis.
         points: how many of the source points to search with; None for all. The pose is improved
             with all of them at the end.
-        cells: a side of the table of distances, a power of two.
+        cells: a side of the table of distances, a power of two up to 256.
         time_limit: seconds a pair.
 
     >>> cloud = torch.rand(30, 3, generator=torch.Generator().manual_seed(0))
@@ -85,8 +86,8 @@ class GoICP(PairwiseMethod):
             raise ValueError(f"trim must lie in [0, 1), got {self.trim}")
         if self.points is not None and self.points < 3:
             raise ValueError(f"points must be at least 3, got {self.points}")
-        if self.cells < 2 or self.cells & (self.cells - 1):
-            raise ValueError(f"cells must be a power of two, at least 2, got {self.cells}")
+        if not 2 <= self.cells <= 256 or self.cells & (self.cells - 1):
+            raise ValueError(f"cells must be a power of two from 2 to 256, got {self.cells}")
 
     @classmethod
     def published(cls) -> Self:
@@ -141,7 +142,8 @@ class GoICP(PairwiseMethod):
             return _Best(best, error, 0.0, proved=True)
 
         kept = int(untrimmed(torch.tensor(len(source)), self.trim))
-        scene = _Scene(source, distance_field(target, self.cells), kept)
+        search = indexed(target.unsqueeze(0), queries=len(source))
+        scene = _Scene(source, distance_field(target, self.cells), search, kept)
         most = _AT_ONCE.get(source.device.type, _AT_ONCE_ELSEWHERE) // (8 * len(source))
         boxes = _Boxes.whole(self.translation, source)
         while len(boxes.bound) > 0:
@@ -244,6 +246,7 @@ class _Scene(NamedTuple):
 
     points: Tensor
     field: DistanceField
+    search: Search
     kept: int
 
     @property
@@ -252,10 +255,19 @@ class _Scene(NamedTuple):
 
     def bounds(self, boxes: _Boxes) -> tuple[Tensor, Tensor]:
         """Of each box what its errors are at least, and about what it is at its centre."""
-        distance = self.field.lower_bound(boxes.centres().apply(self.points))
+        moved = boxes.centres().apply(self.points)
         swing = _swing(boxes.half_turn).unsqueeze(-1) * self.points.norm(dim=-1)
-        sway = math.sqrt(3) * boxes.half_shift.unsqueeze(-1) + self.field.slack
-        closest = (distance - swing - sway).clamp_min(0)
+        sway = math.sqrt(3) * boxes.half_shift
+        distance = self.field.lower_bound(moved)
+        slack = torch.full_like(sway, self.field.slack)
+        # In boxes so small that the table's error decides, the distances themselves are looked for.
+        small = (swing.mean(-1) + sway < 2 * self.field.slack).nonzero().squeeze(-1)
+        if len(small) > 0:
+            places = moved[small].flatten(0, 1).unsqueeze(0)
+            near = self.search(places, small.new_zeros(1), None, torch.inf).squared_distance
+            distance[small] = near.sqrt().view(len(small), -1)
+            slack[small] = 0
+        closest = (distance - swing - (sway + slack).unsqueeze(-1)).clamp_min(0)
         return self._error(closest), self._error(distance)
 
     def _error(self, distance: Tensor) -> Tensor:
