@@ -30,7 +30,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _harness import RESULTS, machine, race, save, table
+from _harness import RESULTS, captured, machine, race, save, table
 from oracles import published
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer, random_rotation
@@ -219,20 +219,6 @@ def published_run(row: Row, device: str) -> Callable[[], object]:
     return train
 
 
-def captured(run: Callable[[], object]) -> Callable[[], object]:
-    """The same work as one CUDA graph."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
-
-
 @dataclass(frozen=True)
 class Work:
     """What a step cannot avoid: multiply-adds in networks, and bytes."""
@@ -393,7 +379,7 @@ def main() -> None:
     text = report(results, rates, options.device)
     print(f"\n{text}")
     if options.save:
-        name = f"models_{options.device.split(':')[0]}"
+        name = f"models-{options.device.split(':')[0]}"
         print("written to", save(f"{name}.md", text))
         content = {"rates": rates, "results": [asdict(one) for one in results]}
         (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")

@@ -56,16 +56,16 @@ def launch(
     iterations, form, start = plan
     clouds, points, starts = size
     warps = _warps(clouds, points)
-    block = _WARP * _POINTS * warps
+    lanes = _WARP * warps
     # Backward, the blocks of a cloud are independent.
     parts = 1
     if entry == "pose_head_backward":
-        parts = max(1, min(-(-points // block), _ENOUGH_WARPS // (clouds * warps)))
-    rest = (points, starts, iterations, form == "target", start, iterations > 0, block)
+        parts = max(1, min(-(-points // (lanes * _POINTS)), _ENOUGH_WARPS // (clouds * warps)))
+    rest = (points, starts, iterations, form == "target", start, iterations > 0, lanes, _POINTS)
     device = source.device.index
     # Everything that the machine code depends on.
     there = tuple([tensor is not None for tensor in given])
-    key = (entry, device, source.dtype, form, start, iterations > 0, warps, block, there)
+    key = (entry, device, source.dtype, form, start, iterations > 0, lanes, _POINTS, there)
     compiled = _compiled.get(key)
     if compiled is not None and device == torch.cuda.current_device():
         # What Triton found in looking at the arguments is known, and need not be found again.

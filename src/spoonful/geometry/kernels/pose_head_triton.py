@@ -5,10 +5,10 @@ under the same names; those files explain it and remain the reference, and pose_
 for the CPU. Points are read once forward, and read and written once backward.
 
 Triton has no small arrays: a vector is a tuple of three numbers here, a matrix a tuple of three
-rows. Where a choice depends on numbers, both sides are computed and one is selected. Sums over a
-block of points are in the points' own precision, about the block's own mean; blocks are merged, and
-Horn's eigenproblem is solved, in float64. The rest of a cloud's work is in the points' precision,
-because its rounding is what the paper's layer amplifies.
+rows. Where a choice depends on numbers, both sides are computed and one is selected. Each thread
+sums over points of its own in the points' precision, about a point amid the cloud; threads are
+added up, and Horn's eigenproblem is solved, in float64. The rest of a cloud's work is in the
+points' precision, because its rounding is what the paper's layer amplifies.
 """
 
 # mypy: ignore-errors
@@ -441,7 +441,7 @@ def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
     return pull, d_H, _outer(at_u, v)
 
 
-# ---- moments.py: blocks of points, and blocks merged ---------------------------------------------
+# ---- moments.py: sums over points ----------------------------------------------------------------
 
 
 @triton.jit
@@ -474,73 +474,115 @@ def _less(cloud, first, index, kept, origin):
 
 
 @triton.jit
-def _sum3(w, a):
-    """The sum over a block of w times each of a."""
-    return tl.sum(w * a[0], 0), tl.sum(w * a[1], 0), tl.sum(w * a[2], 0)
+def _sum3(a):
+    """The sums of three vectors, in float64."""
+    x = tl.sum(a[0].to(tl.float64), 0)
+    y = tl.sum(a[1].to(tl.float64), 0)
+    z = tl.sum(a[2].to(tl.float64), 0)
+    return x, y, z
 
 
 @triton.jit
-def _own_moment(w, a):
-    xx, xy, xz = _sum3(w * a[0], a)
-    wy, wz = w * a[1], w * a[2]
-    yy, yz, zz = tl.sum(wy * a[1], 0), tl.sum(wy * a[2], 0), tl.sum(wz * a[2], 0)
-    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
+def _origin(source, target, weights, mask, first, points, LANES: tl.constexpr):
+    """Points amid the two clouds: one of each, and how far the mean of some is from it.
 
-
-@triton.jit
-def _block_sums(
-    source, target, weights, mask, first, begin, points, SPREAD: tl.constexpr, BLOCK: tl.constexpr
-):
-    """Total, means and moments (not divided by the total) of a block, in float64.
-
-    SPREAD: "source" or "target", whose own moment to compute, or "none".
+    Sums about it lose nothing to cancellation, and for coinciding points it is the point exactly.
     """
     dtype: tl.constexpr = source.dtype.element_ty
-    index = begin + tl.arange(0, BLOCK)
-    kept = _keep(mask, first, index, points)
-    # About a point of its own, so that coinciding points are exactly 0 apart.
-    own = begin
-    if mask is not None:
-        own = tl.minimum(tl.min(tl.where(kept, index, points), 0), points - 1)
+    lanes = tl.arange(0, LANES)
+    own = points * 0
+    if mask is not None:  # the first point that is not masked, if there is one
+        own = points
+        begin = points * 0
+        while (own >= points) & (begin < points):
+            index = begin + lanes
+            own = tl.min(tl.where(_keep(mask, first, index, points), index, points), 0)
+            begin += LANES
+        own = tl.minimum(own, points - 1)
     near_s = _load3(source + 3 * (first + own))
     near_t = _load3(target + 3 * (first + own))
+    index = own + lanes
+    kept = _keep(mask, first, index, points)
     w = _weights(weights, first, index, kept, dtype)
     s = _less(source, first, index, kept, near_s)
     t = _less(target, first, index, kept, near_t)
     total = tl.sum(w, 0)
     divisor = tl.where(total == 0, 1.0, total)
-    middle_s = _divide3(_sum3(w, s), divisor)
-    middle_t = _divide3(_sum3(w, t), divisor)
-    s, t = _subtract3(s, middle_s), _subtract3(t, middle_t)
-    if SPREAD == "source":
-        X = _own_moment(w, s)
-    elif SPREAD == "target":
-        X = _own_moment(w, t)
-    else:
-        X = _zero9(dtype)
-    wt = _scale3(t, w)
-    H = (_sum3(wt[0], s), _sum3(wt[1], s), _sum3(wt[2], s))
-    mean_s = _add3(_to3(near_s, tl.float64), _to3(middle_s, tl.float64))
-    mean_t = _add3(_to3(near_t, tl.float64), _to3(middle_t, tl.float64))
-    return total.to(tl.float64), mean_s, mean_t, _to9(X, tl.float64), _to9(H, tl.float64)
+    middle_s = tl.sum(w * s[0], 0), tl.sum(w * s[1], 0), tl.sum(w * s[2], 0)
+    middle_t = tl.sum(w * t[0], 0), tl.sum(w * t[1], 0), tl.sum(w * t[2], 0)
+    return near_s, near_t, _divide3(middle_s, divisor), _divide3(middle_t, divisor)
 
 
 @triton.jit
-def _merge(sums, more, TARGET: tl.constexpr):
-    """The sums of two sets of points together (Chan, Golub and LeVeque, 1979)."""
-    total, mean_s, mean_t, X, H = sums
-    extra, extra_s, extra_t, extra_X, extra_H = more
-    both = total + extra
-    share = extra / tl.where(both == 0, 1.0, both)
-    # A block without points has no mean.
-    absent = extra == 0
-    s = _where3(absent, _zero3(tl.float64), _subtract3(extra_s, mean_s))
-    t = _where3(absent, _zero3(tl.float64), _subtract3(extra_t, mean_t))
-    p = t if TARGET else s
-    factor = total * share
-    X = _add9(_add9(X, extra_X), _scale9(_outer(p, p), factor))
-    H = _add9(_add9(H, extra_H), _scale9(_outer(t, s), factor))
-    return both, _add3(mean_s, _scale3(s, share)), _add3(mean_t, _scale3(t, share)), X, H
+def _sums(
+    source,
+    target,
+    weights,
+    mask,
+    first,
+    points,
+    SPREAD: tl.constexpr,
+    LANES: tl.constexpr,
+    UNROLL: tl.constexpr,
+):
+    """Total, means and moments (not divided by the total) of a cloud, in float64.
+
+    Every lane adds up points of its own, about a point amid the cloud; then lanes are added up.
+
+    SPREAD: "source" or "target", whose own moment to compute, or "none".
+    """
+    dtype: tl.constexpr = source.dtype.element_ty
+    near_s, near_t, middle_s, middle_t = _origin(
+        source, target, weights, mask, first, points, LANES
+    )
+    lanes = tl.arange(0, LANES)
+    zero = tl.zeros((LANES,), dtype)
+    none = (zero, zero, zero)
+    total, sum_s, sum_t, X, Y = zero, none, none, none, none
+    H = (none, none, none)
+    for begin in tl.range(0, points, LANES, loop_unroll_factor=UNROLL):
+        index = begin + lanes
+        kept = _keep(mask, first, index, points)
+        w = _weights(weights, first, index, kept, dtype)
+        s = _subtract3(_less(source, first, index, kept, near_s), middle_s)
+        t = _subtract3(_less(target, first, index, kept, near_t), middle_t)
+        s, t = _where3(kept, s, none), _where3(kept, t, none)
+        ws, wt = _scale3(s, w), _scale3(t, w)
+        total += w
+        sum_s, sum_t = _add3(sum_s, ws), _add3(sum_t, wt)
+        x, y, z = H
+        x = _add3(x, _scale3(s, wt[0]))
+        y = _add3(y, _scale3(s, wt[1]))
+        z = _add3(z, _scale3(s, wt[2]))
+        H = (x, y, z)
+        if SPREAD == "source":
+            X = _add3(X, (ws[0] * s[0], ws[1] * s[1], ws[2] * s[2]))
+            Y = _add3(Y, (ws[0] * s[1], ws[0] * s[2], ws[1] * s[2]))
+        elif SPREAD == "target":
+            X = _add3(X, (wt[0] * t[0], wt[1] * t[1], wt[2] * t[2]))
+            Y = _add3(Y, (wt[0] * t[1], wt[0] * t[2], wt[1] * t[2]))
+    whole = tl.sum(total.to(tl.float64), 0)
+    divisor = tl.where(whole == 0, 1.0, whole)
+    all_s, all_t = _sum3(sum_s), _sum3(sum_t)
+    off_s, off_t = _divide3(all_s, divisor), _divide3(all_t, divisor)
+    H = (_sum3(H[0]), _sum3(H[1]), _sum3(H[2]))
+    H = _subtract9(H, _outer(all_t, off_s))
+    diagonal, rest = _sum3(X), _sum3(Y)
+    X = (
+        (diagonal[0], rest[0], rest[1]),
+        (rest[0], diagonal[1], rest[2]),
+        (rest[1], rest[2], diagonal[2]),
+    )
+    if SPREAD == "source":
+        X = _subtract9(X, _outer(all_s, off_s))
+    elif SPREAD == "target":
+        X = _subtract9(X, _outer(all_t, off_t))
+    mean_s = _add3(_to3(near_s, tl.float64), _to3(middle_s, tl.float64))
+    mean_t = _add3(_to3(near_t, tl.float64), _to3(middle_t, tl.float64))
+    # The means of nothing are 0.
+    mean_s = _where3(whole == 0, _zero3(tl.float64), _add3(mean_s, off_s))
+    mean_t = _where3(whole == 0, _zero3(tl.float64), _add3(mean_t, off_t))
+    return whole, mean_s, mean_t, X, H
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -601,7 +643,8 @@ def pose_head_forward(
     TARGET: tl.constexpr,
     START: tl.constexpr,
     REFINE: tl.constexpr,  # whether there are iterations
-    BLOCK: tl.constexpr,
+    LANES: tl.constexpr,  # points at a time: one a thread
+    UNROLL: tl.constexpr,
 ):
     """Fit one cloud."""
     dtype: tl.constexpr = source.dtype.element_ty
@@ -609,12 +652,9 @@ def pose_head_forward(
     SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
     first = cloud * points
-    nothing = _zero3(tl.float64)
-    sums = (nothing[0], nothing, nothing, _zero9(tl.float64), _zero9(tl.float64))
-    for begin in range(0, points, BLOCK):
-        more = _block_sums(source, target, weights, mask, first, begin, points, SPREAD, BLOCK)
-        sums = _merge(sums, more, TARGET)
-    total, source_mean, target_mean, X, H = sums
+    total, source_mean, target_mean, X, H = _sums(
+        source, target, weights, mask, first, points, SPREAD, LANES, UNROLL
+    )
     divisor = tl.where(total == 0, 1.0, total)
     X, H = _to9(_divide9(X, divisor), dtype), _to9(_divide9(H, divisor), dtype)
     note = state + cloud * _STATE
@@ -679,7 +719,8 @@ def pose_head_backward(
     TARGET: tl.constexpr,
     START: tl.constexpr,
     REFINE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    LANES: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):
     """The gradients at one cloud, or at some of its blocks: program (c, j) of (clouds, J) has
     blocks j, j + J, j + 2 J, ... The 3x3 work is small enough to be done by each of them.
@@ -761,6 +802,7 @@ def pose_head_backward(
     # A cloud that is empty or unsound has no points that count, and all their gradients are 0.
     reach = tl.where((_vanishing(H) == 0) & (total > 0), points, 0)
     begin = cloud * points
+    BLOCK: tl.constexpr = LANES * UNROLL
     lanes = tl.arange(0, BLOCK)
     if d_source is not None or d_target is not None or d_weights is not None:
         for block in range(tl.program_id(1) * BLOCK, points, tl.num_programs(1) * BLOCK):
@@ -785,9 +827,9 @@ def pose_head_backward(
             else:
                 d_s, d_t = d_p, d_o
             if d_source is not None:
-                _store_points(d_source, begin, index, inside, d_s)
+                _store_points(d_source, begin + block, index < points, d_s, BLOCK)
             if d_target is not None:
-                _store_points(d_target, begin, index, inside, d_t)
+                _store_points(d_target, begin + block, index < points, d_t, BLOCK)
             if d_weights is not None:
                 # More weight on a point pulls each moment from its present value to the point's.
                 own = _dot(p, _add3(_scale3(a, 0.5), at_p)) + _dot(o, at_other)
@@ -796,8 +838,12 @@ def pose_head_backward(
 
 
 @triton.jit
-def _store_points(cloud, first, index, inside, a):
-    at = cloud + 3 * (first + index)
-    tl.store(at, a[0], mask=inside)
-    tl.store(at + 1, a[1], mask=inside)
-    tl.store(at + 2, a[2], mask=inside)
+def _store_points(cloud, first, inside, a, BLOCK: tl.constexpr):
+    """Three numbers a point, of which neighbouring threads write neighbouring ones.
+
+    (Each thread writing its own three would touch every sector of memory three times.)
+    """
+    four = tl.permute(tl.join(tl.join(a[0], a[1]), tl.join(a[2], a[2])), (0, 2, 1))
+    axis = tl.arange(0, 4)[None, :]
+    at = cloud + 3 * first + 3 * tl.arange(0, BLOCK)[:, None] + axis
+    tl.store(at, tl.reshape(four, (BLOCK, 4)), mask=inside[:, None] & (axis < 3))

@@ -15,6 +15,7 @@ from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda
 from spoonful.geometry.kernels.build import library
 
+_PLAIN = (Tensor, nn.Parameter)
 _disabled = ContextVar("spoonful_kernels_disabled", default=False)
 
 
@@ -59,7 +60,8 @@ def usable(
         return False
     if source.is_cuda:
         return cuda.available(source.device)
-    return library(real_of(working_dtype(*present(source, target, weights)))) is not None
+    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    return library(real_of(dtype)) is not None
 
 
 def ready(device: torch.device) -> bool:
@@ -89,15 +91,23 @@ def plain(*tensors: Tensor | None) -> bool:
         or torch._C._is_tracing()
     ):
         return False
-    there = present(*tensors)
-    return all(
-        type(tensor) in (Tensor, nn.Parameter)
-        and tensor.device == there[0].device
-        and tensor.device.type in ("cpu", "cuda")
-        and tensor.layout is torch.strided
-        and torch._C._has_storage(tensor)
-        for tensor in there
-    )
+    device = None
+    for tensor in tensors:  # a plain loop, as this is on the way of every call
+        if tensor is None:
+            continue
+        if (
+            type(tensor) not in _PLAIN
+            or tensor.layout is not torch.strided
+            or not torch._C._has_storage(tensor)
+        ):
+            return False
+        if device is None:
+            device = tensor.device
+            if device.type not in ("cpu", "cuda"):
+                return False
+        elif tensor.device != device:
+            return False
+    return True
 
 
 def present(*tensors: Tensor | None) -> list[Tensor]:

@@ -38,6 +38,14 @@ def _shape(k: int) -> tuple[int, int]:
     return places, max(1, _TILE // places)
 
 
+def _forward_warps(wide: int) -> int:
+    return 4 if _padded(wide) <= 128 else 8
+
+
+def _backward_warps(numbers: int) -> int:
+    return 8 if numbers > _WIDE // 4 else 4
+
+
 def _programs(items: int, points: int, rows: int, waves: int, device: torch.device) -> int:
     processors = 1
     if device.type == "cuda":
@@ -289,7 +297,7 @@ def edge_layer(
             ROWS=rows,
             CINP=_padded(narrow),
             COUTP=_padded(wide),
-            num_warps=4 if _padded(wide) <= 128 else 8,
+            num_warps=_forward_warps(wide),
         )
     return y, extreme, arg, sums.sum(1)
 
@@ -367,10 +375,10 @@ def edge_layer_backward(
 
     with torch.cuda.device_of(before):
         if all_of_it * _padded(narrow) <= _WIDE:
-            launch(all_of_it, True, True, 8 if all_of_it * _padded(narrow) > _WIDE // 4 else 4)
+            launch(all_of_it, True, True, _backward_warps(all_of_it * _padded(narrow)))
         else:
-            launch(all_of_it, True, False, 8)
-            launch(128, False, True, 8)
+            launch(all_of_it, True, False, _backward_warps(all_of_it * _padded(narrow)))
+            launch(128, False, True, _backward_warps(128 * _padded(narrow)))
     return d_before, d_affine.sum(1), d_weight.sum((0, 1)), d_bias.sum((0, 1))
 
 

@@ -26,15 +26,6 @@ def _places(tile, points, K: tl.constexpr, KP: tl.constexpr, ROWS: tl.constexpr)
 
 
 @triton.jit
-def _of(pointer, item, SIZE):
-    """The item's part of a tensor, if there is one. (64 bits for items, 32 within one.)"""
-    if pointer is None:
-        return None
-    else:
-        return pointer + item * SIZE
-
-
-@triton.jit
 def _counted(mask, point, there):
     """Which edges count in statistics: those of points that are not padding."""
     if mask is None:
@@ -148,10 +139,17 @@ def first_forward(
 ):
     """The first layer: a part of the neighbour, a part of the point, a few features of the edge."""
     item = tl.program_id(0).to(tl.int64)
-    index, features = _of(index, item, points * K), _of(features, item, points * K * D)
-    xyz, y = _of(xyz, item, points * 3), _of(y, item, points * K * C)
-    mask, arg = _of(mask, item, points), _of(arg, item, points * C)
-    extreme = _of(extreme, item, points * C)
+    # 64 bits for items, 32 within one.
+    xyz += item * (points * 3)
+    index += item * (points * K)
+    if features is not None:
+        features += item * (points * K * D)
+    y += item * (points * K * C)
+    if mask is not None:
+        mask += item * (points)
+    if extreme is not None:
+        extreme += item * (points * C)
+        arg += item * (points * C)
     channel = tl.arange(0, CP)
     total, squares = tl.zeros((CP,), tl.float32), tl.zeros((CP,), tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(points, ROWS), tl.num_programs(1)):
@@ -201,11 +199,21 @@ def first_backward(
     """The gradients at the first layer's weights."""
     dtype: tl.constexpr = y.dtype.element_ty
     item = tl.program_id(0).to(tl.int64)
-    index, features = _of(index, item, points * K), _of(features, item, points * K * D)
-    xyz, y = _of(xyz, item, points * 3), _of(y, item, points * K * C)
-    mask, arg = _of(mask, item, points), _of(arg, item, points * C)
-    d_y, d_extreme = _of(d_y, item, points * K * C), _of(d_extreme, item, points * C)
-    d_stats = _of(d_stats, item, 2 * C)
+    # 64 bits for items, 32 within one.
+    xyz += item * (points * 3)
+    index += item * (points * K)
+    if features is not None:
+        features += item * (points * K * D)
+    y += item * (points * K * C)
+    if mask is not None:
+        mask += item * (points)
+    if d_y is not None:
+        d_y += item * (points * K * C)
+    if d_extreme is not None:
+        d_extreme += item * (points * C)
+        arg += item * (points * C)
+    if d_stats is not None:
+        d_stats += item * (2 * C)
     channel, column = tl.arange(0, CP), tl.arange(0, 16)
     found = tl.zeros((CP, 16), tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(points, ROWS), tl.num_programs(1)):
@@ -270,10 +278,17 @@ def layer_forward(
     """`y = weight relu(before scale + shift) + bias`, with its statistics and extremes."""
     dtype: tl.constexpr = before.dtype.element_ty
     item = tl.program_id(0).to(tl.int64)
-    before = _of(before, item, points * K * CIN)
-    scale, shift = _of(scale, item, CIN), _of(shift, item, CIN)
-    mask, arg = _of(mask, item, points), _of(arg, item, points * COUT)
-    y, extreme = _of(y, item, points * K * COUT), _of(extreme, item, points * COUT)
+    # 64 bits for items, 32 within one.
+    before += item * (points * K * CIN)
+    scale += item * (CIN)
+    shift += item * (CIN)
+    if mask is not None:
+        mask += item * (points)
+    if y is not None:
+        y += item * (points * K * COUT)
+    if extreme is not None:
+        extreme += item * (points * COUT)
+        arg += item * (points * COUT)
     c, o = tl.arange(0, CINP), tl.arange(0, COUTP)
     W = tl.load(
         weight + o[None, :] * CIN + c[:, None],
@@ -340,11 +355,21 @@ def layer_backward(
     dtype: tl.constexpr = before.dtype.element_ty
     item = tl.program_id(0).to(tl.int64)
     program = item * tl.num_programs(1) + tl.program_id(1)
-    before = _of(before, item, points * K * CIN)
-    scale, shift = _of(scale, item, CIN), _of(shift, item, CIN)
-    mask, arg = _of(mask, item, points), _of(arg, item, points * COUT)
-    d_y, d_extreme = _of(d_y, item, points * K * COUT), _of(d_extreme, item, points * COUT)
-    d_stats, d_before = _of(d_stats, item, 2 * COUT), _of(d_before, item, points * K * CIN)
+    # 64 bits for items, 32 within one.
+    before += item * (points * K * CIN)
+    scale += item * (CIN)
+    shift += item * (CIN)
+    if mask is not None:
+        mask += item * (points)
+    if d_y is not None:
+        d_y += item * (points * K * COUT)
+    if d_extreme is not None:
+        d_extreme += item * (points * COUT)
+        arg += item * (points * COUT)
+    if d_stats is not None:
+        d_stats += item * (2 * COUT)
+    if d_before is not None:
+        d_before += item * (points * K * CIN)
     c = tl.arange(0, CINP)
     o = tl.program_id(2) * SOME + tl.arange(0, SOME)
     W = tl.load(
