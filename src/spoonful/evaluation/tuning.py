@@ -77,8 +77,7 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "last_beta": (300.0, 1000.0, 3000.0),
         "growth": (1.3, 1.6),
         "outlier_distance": (0.05, 0.1, 0.15, 0.2, 0.3),
-        "rounds": (1, 2, 4),
-        "sinkhorn": (5, 10),
+        "rounds": (1, 2),
     },
     "small_gicp": {
         "kind": ("GICP", "PLANE_ICP", "ICP"),
