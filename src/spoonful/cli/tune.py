@@ -38,7 +38,7 @@ def tune_command(
 
     A random search, the same for the same seed: a third of the pairs ranks the trials, the others
     compare the best three with the published settings. The score is the mean angle between the
-    rotation found and the true one, where no pair counts more than 90 degrees.
+    rotation found and the true one, in degrees.
 
     [bold]Examples[/bold]
 
