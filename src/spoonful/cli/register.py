@@ -36,7 +36,14 @@ from spoonful.pipeline import METHODS, Alignment, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
 from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, write_pose
-from spoonful.pipeline.report import axis_text, record, turn_of, vector_text, write_report
+from spoonful.pipeline.report import (
+    axis_text,
+    record,
+    share_text,
+    turn_of,
+    vector_text,
+    write_report,
+)
 from spoonful.training.schedule import seconds
 from spoonful.view.layers import Fact, Up
 
@@ -76,9 +83,7 @@ def register_command(
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
     pairs: Annotated[
         Path | None,
-        typer.Option(
-            metavar="pairs.csv", help="Many pairs: columns source and target."
-        ),
+        typer.Option(metavar="pairs.csv", help="Many pairs: columns source and target."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the results of --pairs go.")
@@ -119,6 +124,9 @@ def register_command(
         raise ValueError(f"--up must be one of {', '.join(get_args(Up))}, got {up!r}")
     single = {"-o": output, "--pose": pose, "--report": report, "--init": init}
     grid = None if voxel is None else length(voxel, unit, "--voxel")
+    for given in (source, target, init, pairs):
+        if given is not None and not given.exists():
+            raise FileNotFoundError(f"{given}: no such file")
     if pairs is not None:
         _refuse({"SOURCE": source, **single}, "with --pairs")
         if out is None:
@@ -209,7 +217,10 @@ def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]
     for row in matrix_lines(found.transform.tolist()):
         console.print(f"  {row}")
     turn = turn_of(found.pose.rotation)
-    near, spread = (Fact("", value, unit).shown() for value in (found.radius, found.rmse))
+    near, spread = (
+        Fact("", value, unit).shown().replace("\N{NO-BREAK SPACE}", " ")
+        for value in (found.radius, found.rmse)
+    )
     about = "" if turn.axis is None else f" about {axis_text(turn.axis)}"
     shift = vector_text(found.pose.translation.tolist())
     word = "confident" if found.confident else "doubtful"
@@ -218,7 +229,7 @@ def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]
         ("translation", f"{shift} {unit}".rstrip()),
         ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}, RMSE {spread}"),
         ("overlap", f"{found.overlap:.0%}"),
-        ("confidence", f"{found.confidence:.2f}, {word}"),
+        ("confidence", f"{share_text(found.confidence)}: {word}"),
         ("time", f"{found.seconds:.2f} s"),
         ("method", f"{found.method}: {found.reason}" if found.reason else found.method),
     ]

@@ -94,7 +94,8 @@ def pose_from_matrix(matrix: Any, name: str = "pose") -> Pose:
 def check_matrix(matrix: Any, name: str = "pose") -> Tensor:
     """Raise unless `matrix` is a rigid motion; (4, 4) in float64."""
     try:
-        value = torch.as_tensor(matrix).detach().to("cpu", torch.float64)
+        # At once in float64: a list of floats would be made float32.
+        value = torch.as_tensor(matrix, dtype=torch.float64, device="cpu").detach()
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(f"{name} must be a matrix of numbers, 4 rows of 4") from None
     if value.shape not in ((4, 4), (3, 4)):

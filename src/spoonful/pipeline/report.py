@@ -187,10 +187,21 @@ def turn_of(rotation: Tensor) -> Turn:
 
 def verdict(alignment: Alignment) -> Verdict:
     """Whether to believe it, in a word and a sentence."""
-    sure = f"estimated {alignment.confidence:.0%} likely to be right"
+    sure = f"estimated {share_text(alignment.confidence)} likely to be right"
     if alignment.confident:
         return Verdict("Confident", True, sure)
     return Verdict("Doubtful", False, f"{sure}: look before you use it")
+
+
+def share_text(share: float) -> str:
+    """A probability for reading, never surer than it is.
+
+    >>> share_text(0.9999), share_text(0.42), share_text(0.0)
+    ('over 99%', '42%', 'under 1%')
+    """
+    if share > 0.99:
+        return "over 99%"
+    return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
 def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
@@ -205,7 +216,7 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
         Fact("Inlier RMSE", alignment.rmse, unit),
         Fact("Overlap", f"{alignment.overlap:.0%}"),
-        Fact("Confidence", f"{alignment.confidence:.2f}"),
+        Fact("Confidence", share_text(alignment.confidence)),
         Fact("Method", alignment.method),
         Fact("Source points", len(alignment.source)),
         Fact("Target points", len(alignment.target)),

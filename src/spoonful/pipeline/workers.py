@@ -116,10 +116,9 @@ class Worker:
             before = {name: os.environ.get(name) for name in _THREADS}
             os.environ.update(dict.fromkeys(_THREADS, "1"))
             try:
-                self._process = _context().Process(
-                    target=_serve, args=(theirs, self._function), daemon=True
-                )
-                self._process.start()
+                made = _context().Process(target=_serve, args=(theirs, self._function), daemon=True)
+                made.start()
+                self._process = made
             finally:
                 for name, value in before.items():
                     if value is None:
@@ -189,27 +188,26 @@ def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be kept away
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-    pipe.send("ready")
-    while True:
-        try:
+    # The other end may be gone at any time.
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        pipe.send("ready")
+        while True:
             arguments = pipe.recv()
-        except (EOFError, ConnectionResetError):
-            return
-        try:
-            answer = (True, function(*arguments))
-        except Exception as error:
-            answer = (False, _plain(error))
-        try:
+            try:
+                answer = (True, function(*arguments))
+            except Exception as error:
+                answer = (False, _plain(error))
             pipe.send(answer)
-        except BrokenPipeError:
-            return
 
 
 def _plain(error: Exception) -> Exception:
     """An error that survives the journey: many cannot be made again from their message."""
     kinds = (MemoryError, ImportError, OSError, TypeError, ValueError)
     kind = next((kind for kind in kinds if isinstance(error, kind)), RuntimeError)
-    return kind(" ".join(str(error).split()) or type(error).__name__)
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    return kind(" ".join(text.split()) or type(error).__name__)
 
 
 def _how(code: int | None) -> str:

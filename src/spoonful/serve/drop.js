@@ -134,7 +134,7 @@ function show(result) {
   $("verdict").classList.toggle("doubtful", !result.confident);
   const unit = result.unit ? ` ${result.unit}` : "";
   $("summary").textContent = [
-    `${(100 * result.confidence).toFixed(0)}% likely right`,
+    `${Math.min(99, Math.round(100 * result.confidence))}% likely right`,
     `${result.rotation_degrees.toFixed(2)}°`,
     `${(100 * result.inlier_ratio).toFixed(0)}% within ${Number(result.radius.toPrecision(3))}${unit}`,
     `${result.seconds.toFixed(1)} s`,

@@ -1,0 +1,285 @@
+"""`spoonful register`: what it prints, writes and refuses. The registration itself stands in."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pipeline.standins import aligned, quick
+from spoonful.cli import register as command
+from spoonful.cli.app import run
+from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
+from spoonful.geometry import Pose
+from spoonful.geometry.exact import rotate
+from spoonful.pipeline.batches import register_pairs
+from spoonful.pipeline.posefile import read_pose, write_pose
+from view.helpers import Page, box, turn
+
+TRUTH = turn(40, "y", (1.0, -2.0, 0.5))
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "register", aligned)
+
+
+@pytest.fixture
+def scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a source that has normals and colours, and a target."""
+    monkeypatch.chdir(tmp_path)
+    target = box()
+    generator = torch.Generator().manual_seed(1)
+    normals = torch.nn.functional.normalize(torch.randn(600, 3, generator=generator), dim=1)
+    colors = torch.randint(256, (600, 3), generator=generator).to(torch.uint8)
+    source = TRUTH.inverse().apply(target).float()
+    write_cloud(tmp_path / "my source [1].ply", Cloud(source, normals, colors))
+    write_cloud(tmp_path / "target.pcd", Cloud(target.float()))
+    write_cloud(tmp_path / "other.xyz", Cloud(target[torch.randperm(600, generator=generator)]))
+    return tmp_path
+
+
+PAIR = ["my source [1].ply", "target.pcd"]
+
+
+def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> None:
+    assert run(["register", *PAIR, "--unit", "m", "--method", "icp"]) == 0
+    out, err = capsys.readouterr()
+    rows = [line.split() for line in out.splitlines()[1:5]]
+    printed = torch.tensor([[float(cell) for cell in row] for row in rows])
+    torch.testing.assert_close(printed, TRUTH.matrix().float(), atol=1e-5, rtol=0)
+    assert out.startswith("T_target_source")
+    assert re.search(r"rotation +40\.000° about 0\.000, 1\.000, 0\.000", out)
+    assert re.search(r"translation +1\.000, -2\.000, 0\.500 m", out)
+    assert re.search(r"inliers +100\.0% of the source within 0\.\d+ m, RMSE ", out)
+    assert re.search(r"overlap +100%", out)
+    assert re.search(r"confidence +over 99%: confident", out)
+    assert re.search(r"time +\d+\.\d\d s", out)
+    assert re.search(r"method +icp: The points correspond\.", out)
+    assert re.search(r"warning +This is a warning\.", out)
+    assert err == ""
+
+
+def test_json_is_all_there_is_on_standard_output(scans: Path, capsys: Any) -> None:
+    assert run(["register", *PAIR, "--json", "--pose", "p.json", "--unit", "mm"]) == 0
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert err == ""
+    assert result["source"] == PAIR[0]
+    assert result["unit"] == "mm"
+    assert result["confident"] is True
+    assert result["rotation_degrees"] == pytest.approx(40, abs=1e-4)
+    assert result["rotation_axis"] == pytest.approx([0, 1, 0], abs=1e-5)
+    assert result["written"] == {"pose": "p.json"}
+    expected = {"overlap", "inlier_ratio", "rmse", "radius", "confidence", "seconds", "warnings"}
+    assert expected <= set(result)
+
+
+def test_a_doubtful_result_is_printed_and_exits_with_3(scans: Path, capsys: Any) -> None:
+    assert run(["register", PAIR[0], "other.xyz"]) == 3
+    assert re.search(r"confidence .* doubtful", capsys.readouterr().out)
+    assert run(["register", PAIR[0], "other.xyz", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["confident"] is False
+
+
+@pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las"])
+def test_the_moved_cloud_keeps_colours_and_turned_normals(scans: Path, suffix: str) -> None:
+    assert run(["register", *PAIR, "-o", f"new folder/aligned{suffix}"]) == 0
+    before, after = read_cloud(PAIR[0]), read_cloud(f"new folder/aligned{suffix}")
+    torch.testing.assert_close(after.points.double(), box(), atol=1e-5, rtol=0)
+    assert after.normals is not None
+    assert before.normals is not None
+    turned = rotate(TRUTH.rotation, before.normals.double())
+    torch.testing.assert_close(after.normals.double(), turned, atol=1e-5, rtol=0)
+    assert after.colors is not None
+    assert torch.equal(after.colors, before.colors)
+    assert [path.name for path in Path("new folder").iterdir()] == [f"aligned{suffix}"]
+
+
+def test_a_mesh_stays_a_mesh(scans: Path) -> None:
+    corners = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
+    faces = torch.tensor([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    write_mesh("source.stl", Mesh(corners, faces))
+    write_mesh("target.obj", Mesh(TRUTH.apply(corners.double()), faces))
+    assert run(["register", "source.stl", "target.obj", "-o", "aligned.ply"]) == 0
+    mesh = read_mesh("aligned.ply")
+    triangles = TRUTH.apply(corners.double())[faces].mean(1)
+    found = mesh.vertices.double()[mesh.faces].mean(1)
+    torch.testing.assert_close(found.sort(0).values, triangles.sort(0).values, atol=0.05, rtol=0)
+    assert run(["register", "source.stl", "target.obj", "-o", "aligned.xyz"]) == 0
+    assert len(read_cloud("aligned.xyz")) > 2048
+
+
+def test_a_small_cloud_brought_to_map_coordinates_keeps_its_digits(scans: Path) -> None:
+    far = torch.tensor([500_123.0, 5_400_321.0, 120.0], dtype=torch.float64)
+    write_cloud("map.xyz", Cloud(box() + far))
+    assert run(["register", PAIR[0], "map.xyz", "-o", "aligned.ply"]) == 0
+    after = read_cloud("aligned.ply").points
+    assert after.dtype == torch.float64
+    torch.testing.assert_close(after, box() + far, atol=1e-5, rtol=0)
+
+
+def test_a_written_pose_can_be_started_from(scans: Path, capsys: Any) -> None:
+    assert run(["register", *PAIR, "--pose", "out/pose.json"]) == 0
+    torch.testing.assert_close(
+        read_pose("out/pose.json").matrix(), TRUTH.matrix(), atol=1e-5, rtol=0
+    )
+    about = json.loads(Path("out/pose.json").read_text())
+    assert about["format"] == "spoonful-pose"
+    assert about["source"] == PAIR[0]
+    capsys.readouterr()
+    assert run(["register", *PAIR, "--init", "out/pose.json", "--json"]) == 0
+    start = json.loads(capsys.readouterr().out)["poses"]["start"]
+    torch.testing.assert_close(start, about["T_target_source"])
+
+
+@pytest.mark.parametrize(
+    ("options", "voxel"),
+    [
+        (["--voxel", "5mm"], 0.005),
+        (["--voxel", "0.05m"], 0.05),
+        (["--voxel", "0.05"], 0.05),
+        (["--voxel", "5 mm", "--unit", "mm"], 5.0),
+        (["--voxel", "2", "--unit", "mm"], 2.0),
+        (["--voxel", "1in", "--unit", "cm"], 2.54),
+    ],
+)
+def test_lengths_have_units(scans: Path, capsys: Any, options: list[str], voxel: float) -> None:
+    assert run(["register", *PAIR, "--json", *options]) in (0, 3)
+    assert json.loads(capsys.readouterr().out)["voxel"] == pytest.approx(voxel)
+
+
+def test_the_page_says_which_command_made_it(scans: Path) -> None:
+    words = ["register", *PAIR, "--voxel", "5cm", "--report", "a page.html", "--seed", "3"]
+    assert run(words) == 0
+    page = Page(Path("a page.html"))
+    assert (
+        "spoonful register 'my source [1].ply' target.pcd --method auto --voxel 5cm "
+        "--report 'a page.html' --seed 3"
+    ) in page.text
+    assert [layer["name"] for layer in page.payload["layers"]] == PAIR
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give two files, SOURCE and TARGET, or --pairs"),
+        ([PAIR[0]], "give two files"),
+        ([PAIR[0], "nope.ply"], "nope.ply: no such file"),
+        ([PAIR[0], "."], "Is a directory"),
+        ([PAIR[0], "empty.ply"], "empty.ply: the file is empty"),
+        ([PAIR[0], "notes.doc"], "notes.doc: cannot tell the format from '.doc'; known are .ply"),
+        ([PAIR[0], "torn [red].ply"], r"torn \[red\].ply: not a readable PLY file: .*truncated"),
+        ([*PAIR, "--method", "magic"], "--method must be one of auto, .* got 'magic'"),
+        ([*PAIR, "--voxel", "five"], "--voxel must be a length such as 5mm"),
+        ([*PAIR, "--voxel", "0"], "--voxel must be more than 0"),
+        ([*PAIR, "--unit", "parsec"], "--unit must be one of um, mm"),
+        ([*PAIR, "--up", "north"], "--up must be one of x, y, z"),
+        ([*PAIR, "--init", "nope.json"], "nope.json: no such file"),
+        ([*PAIR, "--init", "scaled.json"], "scaled.json: not a pose: .* scales by 2"),
+        ([*PAIR, "-o", "aligned.foo"], "aligned.foo: cannot tell the format"),
+        ([*PAIR, "-o", "aligned.stl"], "aligned.stl: STL holds triangles"),
+        ([*PAIR, "-o", "."], r"-o \. is a folder"),
+        ([*PAIR, "-o", PAIR[0]], "-o .* would overwrite the input my source"),
+        ([*PAIR, "-o", "link.pcd"], "-o link.pcd would overwrite the input target.pcd"),
+        ([*PAIR, "--report", "target.pcd"], "--report .* would overwrite the input"),
+        ([*PAIR, "--pose", "x", "--report", "./x"], "--report and --pose name the same file"),
+        ([*PAIR, "--out", "x"], "--out cannot be used without --pairs"),
+        (["--pairs", "pairs.csv"], "--pairs needs --out"),
+        (["--pairs", "pairs.csv", "--out", "r", "--report", "x"], "--report cannot be used with"),
+        (["--pairs", "nope.csv", "--out", "r"], "nope.csv: no such file"),
+        (["--pairs", "pairs.csv", "--out", "r", "--timeout", "soon"], "a duration reads"),
+        (["--pairs", "pairs.csv", "--out", "target.pcd"], "target.pcd is a file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(
+    scans: Path, capsys: Any, arguments: list[str], message: str
+) -> None:
+    Path("empty.ply").touch()
+    Path("notes.doc").write_text("hello")
+    Path("torn [red].ply").write_bytes(Path(PAIR[0]).read_bytes()[:400])
+    Path("scaled.json").write_text("[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0], [0, 0, 0, 1]]")
+    Path("pairs.csv").write_text("source,target\na.ply,b.ply\n")
+    os.link("target.pcd", "link.pcd")
+    before = {path: path.read_bytes() for path in scans.iterdir()}
+    assert run(["register", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert re.search(f"^error: .*{message}", err), err
+    assert {path: path.read_bytes() for path in scans.iterdir()} == before
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_a_table_of_pairs(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, bad: bool
+) -> None:
+    standing_in = functools.partial(register_pairs, task=quick)
+    monkeypatch.setattr(command, "register_pairs", standing_in)
+    names = ["a", "b", "wrong"] if bad else ["a", "b"]
+    lines = [f"{name},{PAIR[0]},target.pcd" for name in names]
+    Path("pairs.csv").write_text("\n".join(["id,source,target", *lines]))
+    words = ["register", "--pairs", "pairs.csv", "--out", "results", "--workers", "1"]
+    assert run(words) == (3 if bad else 0)
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"{len(names)} pairs: 2 confident" in out
+    assert ("wrong: this pair is wrong" in out) == bad
+    assert Path("results/results.csv").read_text().count("\n") == 1 + len(names)
+    assert run([*words, "--json"]) == (3 if bad else 0)
+    assert json.loads(capsys.readouterr().out)["failed"] == int(bad)
+
+
+def test_ctrl_c_is_no_traceback(scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "register", interrupted)
+    assert run(["register", *PAIR, "-o", "aligned.ply"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+    assert not Path("aligned.ply").exists()
+
+
+def test_a_failed_write_leaves_no_part(scans: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", no_space)
+    before = set(scans.iterdir())
+    assert run(["register", *PAIR, "-o", "aligned.ply"]) == 2
+    assert set(scans.iterdir()) == before
+
+
+def test_help_shows_examples(capsys: Any) -> None:
+    for name in ("register", "serve"):
+        assert run([name, "--help"]) == 0
+        assert f"spoonful {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in; add --allow-network"),
+        (["--host", "example.org"], "lets other machines in"),
+        (["--max-mb", "0"], "--max-mb must be at least 1"),
+        (["--port", "99999"], "cannot listen on 127.0.0.1, port 99999"),
+        (["--timeout", "soon"], "a duration reads"),
+    ],
+)
+def test_serve_refuses_what_is_not_safe_or_not_possible(
+    capsys: Any, arguments: list[str], message: str
+) -> None:
+    pytest.importorskip("uvicorn")
+    assert run(["serve", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_pose_that_is_written_is_a_pose(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="rigid motion"):
+        write_pose(tmp_path / "p.json", Pose(2 * torch.eye(3), torch.zeros(3)))
