@@ -48,8 +48,6 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "iterations": (30, 60, 100),
         "max_distance": (None, 1.0, 0.5, 0.3, 0.2, 0.1),
         "trim": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-        "starts": (1, 12, 40),
-        "sample": (128, 256),
     },
     "icp-open3d": {
         "metric": ("point", "plane"),
