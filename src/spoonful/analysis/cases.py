@@ -1,0 +1,227 @@
+"""What is measured of matched clouds: growth, its prediction, and the paper's indicators.
+
+A case is a source cloud with its matches. The refinement's behaviour is a property of the case
+alone, whatever network made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import kabsch, refine, rotation_from_vector, stability, vee
+from spoonful.geometry.exact import matmul3
+from spoonful.geometry.refine import Form
+
+FORMS: tuple[Form, Form] = ("source", "target")
+# The paper's indicators of divergence, as attributes of `Stability`, and which way they point.
+INDICATORS = {"rho": 1, "distance": 1, "angle_degrees": 1, "target_det": -1}
+# A case has left Kabsch if it is this far from it, in the Frobenius norm, after so many iterations:
+# a rounding error of float32 needs a growth of 1.15 for that.
+LEFT, PATIENCE = 0.05, 100
+
+
+@dataclass(frozen=True)
+class Cases:
+    """K matched clouds.
+
+    Attributes:
+        source: (K, N, 3) float32.
+        matches: (K, N, 3), the match of each source point.
+        weights: (K, N), or None where all are equal.
+    """
+
+    source: Tensor
+    matches: Tensor
+    weights: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def to(self, dtype: torch.dtype) -> Self:
+        """The same in another precision."""
+        weights = None if self.weights is None else self.weights.to(dtype)
+        return replace(
+            self, source=self.source.to(dtype), matches=self.matches.to(dtype), weights=weights
+        )
+
+    def __getitem__(self, number: int) -> Cases:
+        """Case `number` alone, as one of K = 1."""
+        part = slice(number, number + 1)
+        weights = None if self.weights is None else self.weights[part]
+        return Cases(self.source[part], self.matches[part], weights)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Cases]) -> Cases:
+        """All cases of several collections, of clouds of the same size.
+
+        >>> cloud = torch.rand(2, 10, 3)
+        >>> len(Cases.joined([Cases(cloud, cloud), Cases(cloud, cloud)]))
+        4
+        """
+        some = list(parts)
+        if not some:
+            raise ValueError("there are no cases")
+        weights = None
+        if all(part.weights is not None for part in some):
+            weights = torch.cat([part.weights for part in some if part.weights is not None])
+        return Cases(
+            torch.cat([part.source for part in some]),
+            torch.cat([part.matches for part in some]),
+            weights,
+        )
+
+
+def resized(cases: Cases, low: float = 0.02, high: float = 20.0, seed: int = 0) -> Cases:
+    """The same with the matches of each case scaled about their centroid, by a random factor.
+
+    Factors are uniform in their logarithm. Kabsch's rotation is what it was; rho is not.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    share = torch.rand(len(cases), 1, 1, generator=generator)
+    factor = low * (high / low) ** share
+    return Cases(cases.source, about_centroid(cases.matches, factor), cases.weights)
+
+
+def about_centroid(matches: Tensor, factor: Tensor | float) -> Tensor:
+    """Clouds (..., N, 3) scaled about their centroids."""
+    centre = matches.mean(-2, keepdim=True)
+    return centre + factor * (matches - centre)
+
+
+def scaled(scales: Sequence[float], *, points: int = 128, noise: float = 0.05) -> Cases:
+    """Cases of known size: matches that are the turned source, scaled and a little noisy.
+
+    >>> len(scaled([0.1, 1.0]))
+    2
+    """
+    from spoonful.geometry import random_rotation
+
+    generator = torch.Generator().manual_seed(0)
+    count = len(scales)
+    source = torch.randn(count, points, 3, generator=generator)
+    source = source * torch.tensor([1.0, 0.7, 0.4])
+    turn = random_rotation(count, generator=generator)
+    extra = noise * torch.randn(count, points, 3, generator=generator)
+    matches = torch.tensor(scales)[:, None, None] * (source @ turn.mT + extra)
+    return Cases(source, matches)
+
+
+@torch.no_grad()
+def measure(
+    cases: Cases, form: Form, dtype: torch.dtype = torch.float32, *, iterations: int = 5
+) -> dict[str, Tensor]:
+    """All that is said of each case, (K,) float64 by name.
+
+    "rho", "distance", "angle_degrees" and "target_det" are predictions, computed in float64;
+    "divergence" (the paper's D), "growth" and "left" are what happens in `dtype`: D from the Kabsch
+    start, the factor by which a small error grows in an iteration, and whether the refinement has
+    left Kabsch after 100 of them (0 or 1).
+    """
+    exact, here = cases.to(torch.float64), cases.to(dtype)
+    known = stability(exact.source, exact.matches, weights=exact.weights, form=form)
+    fact = stability(
+        here.source, here.matches, weights=here.weights, form=form, iterations=iterations
+    )
+    found = {name: getattr(known, name).double() for name in INDICATORS}
+    found["divergence"] = fact.divergence.double()
+    found["growth"] = growth(here, form).double()
+    far = refine(
+        here.source,
+        here.matches,
+        kabsch(here.source, here.matches, here.weights).rotation,
+        weights=here.weights,
+        iterations=PATIENCE,
+        form=form,
+    ).rotation[:, -1]
+    best = kabsch(exact.source, exact.matches, exact.weights).rotation
+    found["left"] = (torch.linalg.matrix_norm(far.double() - best) > LEFT).double()
+    return found
+
+
+@torch.no_grad()
+def growth(cases: Cases, form: Form, *, rounds: int = 40) -> Tensor:
+    """(K,) the factor by which a small error of the rotation grows in one iteration, measured.
+
+    By power iteration: an error is refined once, measured, made small again, and so on; it turns
+    towards the direction that grows fastest.
+
+    >>> growth(scaled([0.25], noise=0.0).to(torch.float64), "target").round(decimals=3)
+    tensor([3.], dtype=torch.float64)
+    """
+    dtype = cases.source.dtype
+    # Small, so that growth is linear; large against rounding, so that it is growth.
+    size = 1e-3 if dtype == torch.float32 else 1e-6
+    best = kabsch(cases.source, cases.matches, cases.weights).rotation
+    error = torch.tensor([1.0, 0.7, -0.4], dtype=dtype).expand(len(cases), 3)
+    factor = torch.ones(len(cases), dtype=dtype)
+    for _ in range(rounds):
+        error = error / error.norm(dim=-1, keepdim=True).clamp_min(1e-30)
+        start = matmul3(best, rotation_from_vector(size * error))
+        after = refine(
+            cases.source,
+            cases.matches,
+            start,
+            weights=cases.weights,
+            iterations=1,
+            form=form,
+            check=False,
+        ).rotation[:, 0]
+        error = vee(matmul3(best.mT, after)) / (2 * size)
+        factor = error.norm(dim=-1)
+    return factor
+
+
+def ranks(values: Tensor) -> Tensor:
+    """The rank of each of (K,) values, ties in the order they come."""
+    order = values.argsort(stable=True)
+    found = torch.empty_like(order)
+    found[order] = torch.arange(len(values))
+    return found.double()
+
+
+def spearman(one: Tensor, other: Tensor) -> float:
+    """Spearman's correlation of two (K,) quantities: Pearson's of their ranks.
+
+    >>> spearman(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 10, 100]))
+    1.0
+    """
+    pair = torch.stack([ranks(one), ranks(other)])
+    return float(torch.corrcoef(pair)[0, 1])
+
+
+def best_threshold(values: Tensor, event: Tensor) -> tuple[float, float]:
+    """The bound on (K,) `values` above which `event` is best predicted, and how often it is right.
+
+    >>> best_threshold(torch.tensor([1.0, 2, 3, 4]), torch.tensor([0.0, 0, 1, 1]))
+    (2.5, 1.0)
+    """
+    ordered, order = values.sort()
+    true = event[order].bool()
+    # Of the k smallest, those without the event are right; of the rest, those with it.
+    right = torch.cat([torch.zeros(1), (~true).double().cumsum(0)])
+    right = right + torch.cat([true.double().flip(0).cumsum(0).flip(0), torch.zeros(1)])
+    k = int(right.argmax())
+    low = ordered[k - 1] if k > 0 else ordered[0] - 1
+    high = ordered[k] if k < len(ordered) else ordered[-1] + 1
+    return float(low + high) / 2, float(right[k]) / len(values)
+
+
+def ranked_right(values: Tensor, event: Tensor) -> float:
+    """The chance that a case with the event has a larger value than one without (the AUC).
+
+    NaN where all cases have it, or none.
+
+    >>> ranked_right(torch.tensor([1.0, 2, 3]), torch.tensor([0.0, 0, 1]))
+    1.0
+    """
+    chosen = event.bool()
+    with_event, without = int(chosen.sum()), int((~chosen).sum())
+    if not with_event or not without:
+        return float("nan")
+    above = ranks(values)[chosen].sum() - with_event * (with_event - 1) / 2
+    return float(above / (with_event * without))

@@ -1,0 +1,86 @@
+"""`spoonful analyze`: what the refinement does to a model, and why, in figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from spoonful.analysis.report import FIGURES, analyze, check_names
+from spoonful.analysis.subject import open_subject, read_curves, small
+from spoonful.cli.evaluate import pick_device
+from spoonful.extras import require
+
+
+def analyze_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]...", help=f"{', '.join(FIGURES)}; all of them if none."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A training run's folder, a checkpoint, weights as dcp-v2:FILE, or a name. Without "
+            "one, a small network is trained on the spot."
+        ),
+    ] = None,
+    data: Annotated[
+        str, typer.Option(help="'synthetic' (embedded), or a folder with data.")
+    ] = "synthetic",
+    protocol: Annotated[
+        str | None, typer.Option(help="How pairs are made; as it was trained, by default.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folders of runs, or of the experiment's results, to show logs of."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for figures, data and report.")] = Path(
+        "analysis"
+    ),
+    pairs: Annotated[int, typer.Option(help="Test pairs to look at.")] = 64,
+    steps: Annotated[int, typer.Option(help="Training steps to look at.")] = 48,
+    points: Annotated[int | None, typer.Option(help="Points of a cloud.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 8,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
+) -> None:
+    """Draw what the refinement does to a model, and why: the paper's figures and ours.
+
+    Each figure becomes an SVG, a PNG and a CSV file; report.html shows them all.
+
+    [bold]Examples[/bold]
+
+      spoonful analyze
+
+      spoonful analyze divergence-vs-rho convergence --model runs/mine --data shapes --out analysis
+
+      spoonful analyze rho-during-training --runs results/experiment
+    """
+    chosen = check_names(names or ())
+    require("matplotlib", extra="plot", why="Drawing figures")  # before the work, not after it
+    console = Console()
+    for name, value in (("--pairs", pairs), ("--steps", steps), ("--batch-size", batch_size)):
+        if value < 2:
+            raise ValueError(f"{name} must be at least 2, got {value}")
+    with console.status("") as status:
+        if model is None:
+            status.update("training a small network")
+            subject = small(pairs=pairs, steps=steps)
+            if runs:
+                subject.curves = [curve for run in runs for curve in read_curves(run)]
+        else:
+            status.update("opening the model")
+            subject = open_subject(
+                model,
+                data=data,
+                protocol=protocol,
+                points=points,
+                pairs=pairs,
+                steps=steps,
+                batch_size=batch_size,
+                runs=runs or (),
+                device=str(pick_device(device, 0)),
+            )
+        path = analyze(subject, out, chosen, say=status.update)
+    console.print(f"wrote {path}", highlight=False, soft_wrap=True)
