@@ -12,6 +12,7 @@ from rich.markup import escape
 
 import spoonful
 from spoonful.cli import (
+    analyze,
     bench,
     compare,
     data,
@@ -46,6 +47,7 @@ app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="tune")(tune.tune_command)
 app.command(name="compare")(compare.compare_command)
 app.command(name="reproduce")(reproduce.reproduce_command)
+app.command(name="analyze")(analyze.analyze_command)
 app.command(name="sweep")(sweep.sweep)
 app.command(name="bench", context_settings=bench.PASS_THROUGH)(bench.bench)
 
