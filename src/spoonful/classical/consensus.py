@@ -99,8 +99,7 @@ def consensus(
     weight = torch.cat([torch.ones_like(weight[:, :1]), weight], 1)
     pose = kabsch(source[index], target[index], weight)
     near = _closeness(pose, source, target, tolerance)
-    everyone = [points.expand(len(seed), -1, -1).contiguous() for points in (source, target)]
-    pose = kabsch(*everyone, near)
+    pose = kabsch(source.expand(len(seed), -1, -1), target.expand(len(seed), -1, -1), near)
     support = support_of(pose, source, target, tolerance)
     order = support.argsort(descending=True)
     return Hypotheses(Pose(pose.rotation[order], pose.translation[order]), support[order])

@@ -4,8 +4,9 @@
 units, density and overlap, and returns an `Alignment`.
 """
 
-from spoonful.pipeline.alignment import Alignment, Candidate, Matches, read_pose
-from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.auto import METHODS, register
+from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.posefile import read_pose
 
 __all__ = ["METHODS", "Alignment", "Candidate", "Matches", "as_cloud", "read_pose", "register"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,9 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
+from spoonful.extras import require
 from spoonful.geometry import Pose
+from spoonful.pipeline.posefile import write_pose
 from spoonful.registration import Registration
 
 # Results at least this likely to be right are called confident.
@@ -123,12 +124,10 @@ class Alignment:
         if isinstance(points, Tensor):
             moved = self.pose.apply(points.detach().to("cpu", torch.float64))
             return moved.to(points.device, points.dtype)
-        from spoonful.extras import require
-
         np = require("numpy", extra="data", why="Moving arrays")
         array = np.asarray(points)
-        moved = self.pose.apply(torch.from_numpy(array.astype(np.float64))).numpy()
-        return moved.astype(array.dtype) if array.dtype.kind == "f" else moved
+        placed = self.pose.apply(torch.from_numpy(array.astype(np.float64))).numpy()
+        return placed.astype(array.dtype) if array.dtype.kind == "f" else placed
 
     def summary(self) -> dict[str, Any]:
         """All that fits into JSON: the pose, its measures, the warnings and the candidates."""
@@ -152,43 +151,7 @@ class Alignment:
             ],
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `summary()` to a JSON file, which `read_pose` and `--init` read."""
-        Path(path).write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
-
-
-def read_pose(path: str | os.PathLike[str]) -> Pose:
-    """The pose in a JSON file: what `Alignment.save` wrote, or a 4x4 matrix.
-
-    Raises:
-        ValueError: the file holds no pose; the message opens with its name.
-    """
-    try:
-        loaded = json.loads(Path(path).read_text(encoding="utf-8"))
-        rows = loaded["T_target_source"] if isinstance(loaded, dict) else loaded
-        matrix = torch.tensor(rows, dtype=torch.float64)
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(
-            f"{path}: not a pose: a 4x4 matrix, or an object with one as T_target_source ({error})"
-        ) from None
-    return check_pose(matrix, str(path))
-
-
-def check_pose(pose: Pose | Tensor, name: str) -> Pose:
-    """`pose` in float64, refused unless it is one rigid motion."""
-    if isinstance(pose, Tensor):
-        if tuple(pose.shape) != (4, 4):
-            raise ValueError(f"{name} must be a 4x4 matrix, got shape {tuple(pose.shape)}")
-        pose = Pose.from_matrix(pose)
-    elif not isinstance(pose, Pose):
-        raise TypeError(f"{name} must be a Pose or a 4x4 tensor, got {type(pose).__name__}")
-    pose = Pose(*(part.detach().to("cpu", torch.float64) for part in pose))
-    R = pose.rotation
-    if tuple(R.shape) != (3, 3) or tuple(pose.translation.shape) != (3,):
-        raise ValueError(f"{name} must be one pose, got rotation {tuple(R.shape)}")
-    eye = torch.eye(3, dtype=torch.float64)
-    if not bool((R @ R.mT - eye).abs().max() < 1e-3) or not bool(torch.linalg.det(R) > 0):
-        raise ValueError(f"{name} must be a rigid motion: its rotation part is not a rotation")
-    if not bool(pose.translation.isfinite().all()):
-        raise ValueError(f"{name} must be finite, got {pose.translation.tolist()}")
-    return pose
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the pose and `summary()` as JSON, which `read_pose` and `--init` read."""
+        about = {name: value for name, value in self.summary().items() if name != "T_target_source"}
+        return write_pose(path, self.pose, **about)

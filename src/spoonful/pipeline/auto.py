@@ -1,26 +1,50 @@
-"""`register`: two scans of unknown scale, density and overlap, aligned."""
+"""`register`: two scans of unknown scale, density and overlap, aligned.
+
+prepare   both clouds on one grid, whose edge suits both          (prepare.py)
+gather    poses from matches of similar surroundings, and others  (proposers.py)
+judge     settle them, rank them by matches and by surfaces       (search.py)
+polish    point-to-plane ICP, at last on the clouds themselves    (polish.py)
+doubt     how likely is it right, what does it leave open         (doubt.py)
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
-from spoonful.pipeline.alignment import Alignment, Candidate, Matches, check_pose
-from spoonful.pipeline.doubt import confidence_of, freedom_of, signs_of
+from spoonful.pipeline.alignment import Alignment, Candidate, Matches
+from spoonful.pipeline.doubt import (
+    Freedom,
+    Signs,
+    confidence_of,
+    freedom_of,
+    signs_of,
+    units_hint,
+    warnings_of,
+)
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
-from spoonful.pipeline.prepare import Pair, prepare, tree_of
-from spoonful.pipeline.search import TOLERANCE, Judged, Search, propose
+from spoonful.pipeline.posefile import pose_from_matrix
+from spoonful.pipeline.prepare import Pair, prepare, size_of, tree_of
+from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.search import TOLERANCE, Judged, Search
 
-METHODS = ("auto", "consensus", "icp", "fgr", "rpmnet", "dcp-v2", "small_gicp", "kiss-matcher")
-# Points by which the result is measured.
+METHODS = ("auto", *PROPOSERS)
+"""What `register` and the command take as a method."""
+
+# Points by which the result is measured, of the source and of the target.
 _MEASURE_POINTS = 20_000
+_MEASURE_AGAINST = 200_000
 _MATCHES_SHOWN = 400
+_CANDIDATES_SHOWN = 8
+# Where the surfaces leave a motion open, the pose is one of many.
+_OPEN = 0.5
 
 
 def register(
@@ -36,79 +60,158 @@ def register(
 ) -> Alignment:
     """The pose that maps `source` onto `target`, and how far it can be trusted.
 
+    Nothing need be known about units, density, or how much the two have in common. Points are
+    matched by what surrounds them; the poses on which many matches agree are settled on the
+    surfaces and compared; the best is polished by point-to-plane ICP on the clouds themselves.
+
     Args:
-        source: the cloud to move: anything `as_cloud` takes.
+        source: the cloud to move: a path, an (N, 3) array or tensor, a cloud or mesh of Open3D,
+            trimesh or this package; see `as_cloud`.
         target: the cloud to move it onto, likewise.
-        method: one of `METHODS`.
-        init: about where the source belongs; None searches everywhere.
-        voxel: edge of the grid the search works on, in the clouds' unit; None chooses it.
-        seed: of every random choice.
-        source_normals: (N, 3) where the source does not carry its own.
+        method: "auto", or one of `METHODS` to have only its poses considered.
+        init: about where the source belongs; it is then one of the poses considered, and where
+            local methods ("icp", "small_gicp") start. None starts them from the clouds as given.
+        voxel: edge of the grid that the search works on, in the clouds' unit; None chooses it.
+        seed: of every random choice; the same seed gives the same result.
+        source_normals: (N, 3), where the source does not carry its own. Normals are used if both
+            clouds have them, and are then taken to point to the same side of a surface in both.
         target_normals: (M, 3), likewise.
+
+    Returns:
+        `Alignment`: the pose with its confidence, measures, warnings and reason.
+
+    Raises:
+        ValueError: a cloud has fewer than three points, all of them in one place, or the wrong
+            shape; `init` is no rigid motion; `voxel` is not positive; `method` is not known.
+        TypeError: an argument is of a kind that holds no points.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> x, y = 2 * torch.rand(2, 4000, generator=generator) - 1
+    >>> height = 0.3 * torch.sin(4 * x + 1) * torch.cos(3 * y) + 0.2 * torch.sin(7 * y + 2 * x * x)
+    >>> hills = torch.stack([x, y, height], 1)
+    >>> scan, other = hills[x < 0.5], hills[x > -0.5]
+    >>> found = register(scan + torch.tensor([1.0, 2, 3]), other)
+    >>> found.pose.translation.round(decimals=1)
+    tensor([-1., -2., -3.], dtype=torch.float64)
+    >>> found.confident
+    True
     """
-    start = time.perf_counter()
+    began = time.perf_counter()
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    one = as_cloud(source, name="source", normals=source_normals)
-    two = as_cloud(target, name="target", normals=target_normals)
-    first = Pose.identity(dtype=torch.float64) if init is None else check_pose(init, "init")
-    pair = prepare(one, two, voxel, seed)
-    search = Search(pair)
-    judged = search.judge(propose(search))
-    begun = time.perf_counter() - start
-    best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
-    generator = torch.Generator().manual_seed(seed)
-    refined, final = polish(pair, one.points, two.points, best, generator=generator)
-    signs = signs_of(search, judged)
-    pose = pair.outside(final)
-    measured = measure(pair, one, two, pose, generator)
-    share = min(1.0, signs.share)
+    if voxel is not None and not 0 < voxel < math.inf:
+        raise ValueError(f"voxel must be positive and finite, got {voxel}")
+    clouds = (
+        as_cloud(source, name="source", normals=source_normals, seed=seed),
+        as_cloud(target, name="target", normals=target_normals, seed=seed),
+    )
+    sizes = _sizes(clouds)
+    start = None if init is None else pose_from_matrix(_matrix(init), "init")
+
+    with torch.no_grad():
+        pair = prepare(*clouds, voxel, seed)
+        search = Search(pair)
+        searched = time.perf_counter() - began
+        proposals, seconds = gather(search, AUTO if method == "auto" else [method], start)
+        if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
+            proposals += from_start(search, start)
+        judged = search.judge(proposals)
+        best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
+        side = int(judged.side[0])
+        generator = torch.Generator().manual_seed(seed)
+        refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
+        pose = pair.outside(final)
+        signs = signs_of(search, judged)
+        freedom = freedom_of(search, final, side)
+        inliers, rmse = _measure(pair, clouds, pose, generator)
+
     return Alignment(
         pose=pose,
         method=judged.name[0],
-        reason="",
+        reason=_reason(judged, search, signs),
         candidates=tuple(
-            Candidate(judged.name[k], float(judged.score[k]), begun, _at(pair, judged, k))
-            for k in range(min(5, len(judged.name)))
+            Candidate(
+                judged.name[k],
+                float(judged.score[k]),
+                seconds.get(judged.name[k], 0.0) + searched,
+                _at(pair, judged, k),
+            )
+            for k in range(min(_CANDIDATES_SHOWN, len(judged.name)))
         ),
         poses={
-            "start": first,
+            "start": start or Pose.identity(dtype=torch.float64),
             "global": pair.outside(best),
             "refined": pair.outside(refined),
             "final": pose,
         },
-        inlier_ratio=measured.inlier_ratio,
-        rmse=measured.rmse,
+        inlier_ratio=inliers,
+        rmse=rmse,
         radius=pair.voxel,
-        overlap=share,
-        confidence=confidence_of(signs),
-        warnings=(),
-        seconds=time.perf_counter() - start,
-        units_hint="",
-        matches=_matches(pair, search, final, int(judged.side[0])),
-        source=one,
-        target=two,
+        overlap=signs.share,
+        confidence=_confidence(signs, freedom),
+        warnings=tuple(warnings_of(pair, signs, freedom, sizes)),
+        seconds=time.perf_counter() - began,
+        units_hint=units_hint(sizes),
+        matches=_matches(pair, search, final, side),
+        source=clouds[0],
+        target=clouds[1],
         voxel=pair.voxel,
     )
 
 
-@dataclass(frozen=True)
-class _Measured:
+def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
+    """How large the clouds are; an error for those that cannot be registered."""
+    for name, cloud in zip(("source", "target"), clouds, strict=True):
+        if len(cloud) < 3:
+            raise ValueError(f"{name} must have at least three finite points, got {len(cloud)}")
+        if not bool((cloud.points != cloud.points[0]).any()):
+            raise ValueError(f"{name} has all its {len(cloud)} points in one place")
+    return size_of(clouds[0].points), size_of(clouds[1].points)
+
+
+def _matrix(init: Pose | Tensor) -> Tensor:
+    if isinstance(init, Pose):
+        return init.matrix()
+    if isinstance(init, Tensor):
+        return init
+    raise TypeError(f"init must be a Pose or a 4x4 tensor, got {type(init).__name__}")
+
+
+def _confidence(signs: Signs, freedom: Freedom) -> float:
+    sure = confidence_of(signs)
+    return sure * _OPEN if freedom.turns or freedom.slides else sure
+
+
+class _Measured(NamedTuple):
     inlier_ratio: float
     rmse: float
 
 
-def measure(
-    pair: Pair, source: Cloud, target: Cloud, pose: Pose, generator: torch.Generator
+def _measure(
+    pair: Pair, clouds: tuple[Cloud, Cloud], pose: Pose, generator: torch.Generator
 ) -> _Measured:
-    """Distances of source points to the target's points under `pose`."""
-    some = some_of(source.points, _MEASURE_POINTS, generator)
-    onto = some_of(target.points, 10 * _MEASURE_POINTS, generator)
-    distance, _ = tree_of(onto).query(pose.apply(some).numpy(), distance_upper_bound=pair.voxel)
+    """The share of source points within a voxel of a target point, and how near those are."""
+    some = some_of(clouds[0].points, _MEASURE_POINTS, generator)
+    onto = some_of(clouds[1].points, _MEASURE_AGAINST, generator) - pair.target.centre
+    moved = pose.apply(some) - pair.target.centre
+    distance, _ = tree_of(onto).query(moved.numpy(), distance_upper_bound=pair.voxel)
     near = torch.from_numpy(distance)
     near = near[near < pair.voxel]
-    rmse = float(near.square().mean().sqrt()) if len(near) else float("nan")
-    return _Measured(len(near) / len(some), rmse)
+    return _Measured(
+        len(near) / len(some), float(near.square().mean().sqrt()) if len(near) else math.nan
+    )
+
+
+def _reason(judged: Judged, search: Search, signs: Signs) -> str:
+    """Why this pose and no other, in words."""
+    many = sum(len(found.source) for found in search.evidence if found.side == int(judged.side[0]))
+    words = (
+        f"{signs.support:.0f} of {many} matches of similar surroundings agree with it, and "
+        f"{signs.share:.0%} of the smaller cloud lies on the other"
+    )
+    if signs.rival > 0:
+        words += f"; {signs.rival:.0f} agree with the next different pose"
+    return f"{words}."
 
 
 def _at(pair: Pair, judged: Judged, k: int) -> Pose:
@@ -117,17 +220,13 @@ def _at(pair: Pair, judged: Judged, k: int) -> Pose:
 
 def _matches(pair: Pair, search: Search, pose: Pose, side: int) -> Matches:
     """The matches that agree with the pose, the best of them, in the clouds' own units."""
-    found = next(e for e in search.evidence if e.side == side)
+    found = next(each for each in search.evidence if each.side == side)
     p, q = found.source.double(), found.target.double()
     weight = (1 - (pose.apply(p) - q).square().sum(-1) / TOLERANCE**2).clamp_min(0)
     best = weight.argsort(descending=True)[:_MATCHES_SHOWN]
     best = best[weight[best] > 0]
     return Matches(
-        _outside(p[best], pair.voxel, pair.source.centre),
-        _outside(q[best], pair.voxel, pair.target.centre),
+        p[best] * pair.voxel + pair.source.centre,
+        q[best] * pair.voxel + pair.target.centre,
         weight[best],
     )
-
-
-def _outside(points: Tensor, voxel: float, centre: Tensor) -> Tensor:
-    return points * voxel + centre

@@ -10,45 +10,99 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import meet
+from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
+
+# A pose that is another one, yet fits as well as this: it has so much of the best one's surface,
+_AS_MUCH = 0.9
+# its surfaces lie so near each other,
+_AS_NEAR = 1.25
+# and so much of its matches.
+_AS_SUPPORTED = 0.5
+# Scans with fewer voxels than this say little.
+_FEW = 150
+# Less of the smaller scan on the other than this is low overlap.
+_LOW_OVERLAP = 0.3
+# Motions with less than this of a determined one's resistance are free.
+_WEAK = 0.03
+# Two sizes that differ by more than this are worth a word,
+_SCALES = 2.0
+# and by about one of these, units are the likely reason.
+_UNITS = {
+    1000.0: "millimetres and metres",
+    100.0: "centimetres and metres",
+    10.0: "millimetres and centimetres",
+    25.4: "millimetres and inches",
+    2.54: "centimetres and inches",
+    39.37: "inches and metres",
+    3.2808: "feet and metres",
+    304.8: "millimetres and feet",
+    12.0: "inches and feet",
+}
 
 
 class Signs(NamedTuple):
     """What confidence is computed from; all are free of units.
 
     Attributes:
-        support: matches that agree with the pose, as a number of matches.
+        support: how many matches agree with the pose.
         rival: the largest support of a pose that is clearly another one.
         share: the part of the smaller scan that lies on the other one.
         gap: mean distance of the surfaces where they meet, in voxels.
+        equals: how many other poses fit as well.
     """
 
     support: float
     rival: float
     share: float
     gap: float
+    equals: int
 
 
 def signs_of(search: Search, judged: Judged) -> Signs:
     """The signs of the best of the judged poses."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
-    rivals = judged.support[1:]
+    other = _others(search.pair, judged)
+    equal = (
+        other
+        & (judged.common >= _AS_MUCH * judged.common[0])
+        & (judged.gap <= _AS_NEAR * judged.gap[0] + 0.02)
+        & (judged.support >= _AS_SUPPORTED * judged.support[0])
+    )
     return Signs(
         support=float(judged.support[0]),
-        rival=float(rivals.max()) if len(rivals) else 0.0,
-        share=float(judged.common[0]) / min(sizes),
+        rival=float(judged.support[other].max()) if bool(other.any()) else 0.0,
+        share=min(1.0, float(judged.common[0]) / min(sizes)),
         gap=float(judged.gap[0]),
+        equals=int(equal.sum()),
     )
 
 
+def _others(pair: Pair, judged: Judged) -> Tensor:
+    """Which poses are clearly not the first: they carry the source a tenth of its size away."""
+    points = pair.source.points
+    some = points[:: max(1, len(points) // 64)]
+    places = some @ judged.pose.rotation.mT + judged.pose.translation.unsqueeze(-2)
+    apart = (places - places[0]).square().sum(-1).mean(-1).sqrt()
+    size = points.square().sum(-1).mean().sqrt()
+    return apart > (0.1 * size).clamp_min(3.0)
+
+
 def confidence_of(signs: Signs) -> float:
-    """The estimated probability that a pose with these signs is right, between 0 and 1."""
-    value = 2.0 * math.log((signs.support + 1) / 8) + math.log((signs.support + 1) / (signs.rival + 1))
-    return 1 / (1 + math.exp(-value))
+    """The estimated probability that a pose with these signs is right, between 0 and 1.
+
+    A logistic function of the logarithms of `support`, of `support` over `rival`, of `share` and
+    of `gap`; see docs/limits.md for how its numbers were found and what they were tested on. Poses
+    that fit as well share the probability among them.
+    """
+    value = 2.0 * math.log((signs.support + 1) / 8) + 1.0 * math.log(
+        (signs.support + 1) / (signs.rival + 1)
+    )
+    return 1 / (1 + math.exp(-value)) / (1 + signs.equals)
 
 
 class Freedom(NamedTuple):
-    """Small motions of the source along its surfaces, which the surfaces hardly resist.
+    """Small motions of the source along the common surface, which it hardly resists.
 
     Attributes:
         turns: unit axes, in the target's frame, about which the source can turn.
@@ -59,18 +113,16 @@ class Freedom(NamedTuple):
     slides: tuple[tuple[float, float, float], ...]
 
 
-def freedom_of(search: Search, pose: Pose, side: int, weak: float = 0.02) -> Freedom:
+def freedom_of(search: Search, pose: Pose, side: int) -> Freedom:
     """The motions that leave the common surface on itself, to first order.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
-    their root mean square length. A motion whose eigenvalue is below `weak` of a fully determined
-    one's moves no surface away from the other: turns of a sphere, slides of a plane.
+    their root mean square length. Of a motion with a small eigenvalue the surfaces know nothing:
+    the turns of a sphere, the slides of a plane.
     """
     source = search.pair.source
     batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
-    fit = meet(
-        search.target_field, source.points, source.normals, batch, side=torch.tensor([side])
-    )
+    fit = meet(search.target_field, source.points, source.normals, batch, side=torch.tensor([side]))
     on = fit.near[0]
     if int(on.sum()) < 6:
         return Freedom((), ())
@@ -80,18 +132,103 @@ def freedom_of(search: Search, pose: Pose, side: int, weak: float = 0.02) -> Fre
     size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
     rows = torch.cat([torch.linalg.cross(arm / size, n), n], -1)
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
-    free = vectors[:, values < weak * 1 / 3]
     turns, slides = [], []
-    for motion in free.unbind(1):
+    # Normals of unit length resist all slides together by one, and a third of it each.
+    for motion in vectors[:, values < _WEAK / 3].unbind(1):
         turn, slide = motion[:3], motion[3:]
-        part = turn if turn.norm() >= slide.norm() else slide
-        found = turns if turn.norm() >= slide.norm() else slides
-        found.append(_axis(part))
+        if float(turn.norm()) >= float(slide.norm()):
+            turns.append(_axis(turn))
+        else:
+            slides.append(_axis(slide))
     return Freedom(tuple(turns), tuple(slides))
 
 
 def _axis(direction: Tensor) -> tuple[float, float, float]:
     unit = direction / direction.norm()
-    unit = unit * (1 if float(unit[unit.abs().argmax()]) > 0 else -1)
-    x, y, z = unit.tolist()
+    x, y, z = (unit * unit[unit.abs().argmax()].sign()).tolist()
     return x, y, z
+
+
+def warnings_of(
+    pair: Pair, signs: Signs, freedom: Freedom, sizes: tuple[float, float]
+) -> list[str]:
+    """What a user should know, one sentence each.
+
+    Args:
+        pair: the scans.
+        signs: of the pose.
+        freedom: of the pose.
+        sizes: of source and target, in their own units.
+    """
+    found = []
+    ratio = max(sizes) / max(min(sizes), 1e-300)
+    if ratio > _SCALES:
+        larger = "source" if sizes[0] > sizes[1] else "target"
+        found.append(
+            f"scales differ: the {larger} is {ratio:.3g} times as large as the other; "
+            "a rigid motion changes no scale, so bring both to one unit first"
+        )
+    for name, scan in (("source", pair.source), ("target", pair.target)):
+        if len(scan.points) < _FEW:
+            found.append(
+                f"few points: the {name} has {len(scan.points)} voxels of {pair.voxel:.3g}, "
+                f"and fewer than {_FEW} seldom determine a pose"
+            )
+    kind = _shape(pair)
+    if kind:
+        found.append(kind)
+    if freedom.slides:
+        found.append(
+            "planar or prismatic geometry: the common surface does not hold the source from "
+            f"sliding along {_listed(freedom.slides)}"
+        )
+    if freedom.turns:
+        found.append(
+            "round or flat geometry: the common surface does not hold the source from turning "
+            f"about {_listed(freedom.turns)}"
+        )
+    if signs.equals:
+        poses = "pose fits" if signs.equals == 1 else "poses fit"
+        found.append(f"symmetric: {signs.equals} clearly different {poses} about as well")
+    if signs.share < _LOW_OVERLAP:
+        found.append(
+            f"low overlap: {signs.share:.0%} of the smaller cloud lies on the other, "
+            "if the pose is right"
+        )
+    return found
+
+
+def _shape(pair: Pair) -> str:
+    """What a scan looks like as a whole, if that is a line or a plane."""
+    for name, scan in (("source", pair.source), ("target", pair.target)):
+        centred = (scan.points - scan.points.mean(0)).double()
+        thin, middle, wide = (
+            torch.linalg.eigvalsh(centred.mT @ centred).clamp_min(0).sqrt().tolist()
+        )
+        if middle < 0.03 * wide:
+            return f"line-like: the {name} does not determine the turn about its own line"
+        if thin < 0.02 * wide:
+            return f"planar: the {name} is flat, and only its outline holds it in its plane"
+    return ""
+
+
+def units_hint(sizes: tuple[float, float]) -> str:
+    """What two sizes suggest about units; nothing if they are of one kind.
+
+    >>> units_hint((1.7, 1650.0))
+    'the target is about 1000 times as large: perhaps millimetres and metres'
+    >>> units_hint((1.0, 1.5))
+    ''
+    """
+    ratio = max(sizes) / max(min(sizes), 1e-300)
+    if ratio <= _SCALES:
+        return ""
+    closest = min(_UNITS, key=lambda factor: abs(math.log(ratio / factor)))
+    larger = "source" if sizes[0] > sizes[1] else "target"
+    if abs(math.log(ratio / closest)) > 0.25:
+        return f"the {larger} is {ratio:.3g} times as large; no usual pair of units explains that"
+    return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+
+
+def _listed(axes: tuple[tuple[float, float, float], ...]) -> str:
+    return " and ".join("({:.2f}, {:.2f}, {:.2f})".format(*axis) for axis in axes)

@@ -36,7 +36,9 @@ class Field:
         self.low = points.amin(0) - _MARGIN * self.cell
         index = ((points - self.low) / self.cell).long()
         self.size = index.amax(0) + 1 + _MARGIN
-        self.stride = torch.stack([self.size[1] * self.size[2], self.size[2], self.size.new_tensor(1)])
+        self.stride = torch.stack(
+            [self.size[1] * self.size[2], self.size[2], self.size.new_tensor(1)]
+        )
         owner = torch.full((int(self.size.prod()),), -1, dtype=torch.int64)
         owner[(index * self.stride).sum(-1)] = torch.arange(len(points))
         empty = (owner < 0).view(*self.size.tolist()).numpy()

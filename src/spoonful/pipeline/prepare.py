@@ -24,6 +24,10 @@ POINTS = 3000
 _MOST_POINTS = 6000
 # What the grid's size is judged by.
 _SAMPLE = 20_000
+# Points of a cloud that are looked at: more only make the same averages.
+_MOST_RAW = 300_000
+# Points so many times as far from the middle as the median point are strays.
+_STRAY = 20.0
 # Neighbours that a normal is estimated from.
 _NEIGHBOURS = 20
 
@@ -85,13 +89,36 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
         voxel: edge of the grid; None chooses it so that each cloud has about `POINTS` voxels.
         seed: of the points the choice is made by.
     """
+    generator = torch.Generator().manual_seed(seed)
+    source, target = (_thinned(cloud, generator) for cloud in (source, target))
     if voxel is None:
-        voxel = choose_voxel(source.points, target.points, seed)
+        voxel = choose_voxel(source.points, target.points, generator)
     given = source.normals is not None and target.normals is not None
     return Pair(_scan(source, voxel, given), _scan(target, voxel, given), voxel)
 
 
-def choose_voxel(source: Tensor, target: Tensor, seed: int = 0) -> float:
+def size_of(points: Tensor) -> float:
+    """How large a cloud is: the median distance from its median point, which no stray point moves.
+
+    >>> size_of(torch.tensor([[0.0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [999, 0, 0]]))
+    1.0
+    """
+    if len(points) > _SAMPLE:
+        points = points[:: len(points) // _SAMPLE]
+    return float((points - points.median(0).values).norm(dim=-1).median())
+
+
+def _thinned(cloud: Cloud, generator: torch.Generator) -> Cloud:
+    """At most `_MOST_RAW` points at random, and none that lie far away from all others."""
+    if len(cloud) > _MOST_RAW:
+        cloud = cloud.select(torch.randperm(len(cloud), generator=generator)[:_MOST_RAW])
+    away = (cloud.points - cloud.points.median(0).values).norm(dim=-1)
+    near = away <= _STRAY * away.median()
+    # Where half the points coincide, the others are not strays.
+    return cloud if bool(near.all()) or float(away.median()) == 0 else cloud.select(near)
+
+
+def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> float:
     """The edge of a grid on which both clouds have about `POINTS` points.
 
     Between the edges that suit the one and the other lies their geometric mean, but the larger
@@ -99,7 +126,6 @@ def choose_voxel(source: Tensor, target: Tensor, seed: int = 0) -> float:
     distance between points: the surroundings of a point must look the same in a dense scan and in
     a thin one.
     """
-    generator = torch.Generator().manual_seed(seed)
     some = [_sample(cloud, generator) for cloud in (source, target)]
     apt = [_edge(points, min(POINTS, int(0.6 * len(points)))) for points in some]
     least = [_edge(points, min(_MOST_POINTS, int(0.6 * len(points)))) for points in some]
@@ -115,8 +141,8 @@ def _sample(points: Tensor, generator: torch.Generator) -> Tensor:
 def _edge(points: Tensor, count: int) -> float:
     """The edge of the grid of which the points occupy about `count` cells."""
     reach = float(points.abs().amax()) * 2
-    low, high = reach * 1e-4, reach
-    for _ in range(12):
+    low, high = reach * 1e-5, reach
+    for _ in range(14):
         middle = (low * high) ** 0.5
         if _occupied(points, middle) > count:
             low = middle

@@ -7,12 +7,14 @@ flat wall may mislead the second, few distinct places the first; hardly anything
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from spoonful.classical.consensus import consensus, support_of
+from spoonful.classical.consensus import support_of
 from spoonful.classical.fpfh import fpfh, mirrored, mutual_matches
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import Field, meet, settle
@@ -45,6 +47,20 @@ class Evidence:
     side: int
 
 
+class Proposal(NamedTuple):
+    """Poses that a method suggests.
+
+    Attributes:
+        name: of the method.
+        pose: rotation (H, 3, 3), translation (H, 3), float32, in voxels.
+        side: as in `Evidence`; 0 where the method does not care.
+    """
+
+    name: str
+    pose: Pose
+    side: int = 0
+
+
 @dataclass(frozen=True)
 class Judged:
     """Poses after settling, best first.
@@ -57,7 +73,8 @@ class Judged:
         common: (H,) voxels of the source on the target plus voxels of the target on the source,
             halved.
         gap: (H,) mean distance between the surfaces where they meet, in voxels.
-        score: (H,) what they are sorted by.
+        score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
+            the share of the smaller scan that lies on the other.
     """
 
     pose: Pose
@@ -78,24 +95,26 @@ class Search:
         self.source_field = Field(pair.source.points, pair.source.normals)
         self.target_field = Field(pair.target.points, pair.target.normals)
 
-    def judge(self, proposals: list[tuple[str, Pose, int]]) -> Judged:
-        """Settle the proposed poses and rank them.
-
-        Args:
-            proposals: name, poses (H, ...) and the side of the normals; 0 tries both.
-        """
+    def judge(self, proposals: Sequence[Proposal]) -> Judged:
+        """Settle the proposed poses, of which there is at least one, and rank them."""
         names: list[str] = []
         poses: list[Pose] = []
         sides: list[Tensor] = []
-        for name, pose, side in proposals:
-            for choice in self._sides(side):
-                names += [name] * len(pose.rotation)
-                poses.append(pose)
-                sides.append(torch.full((len(pose.rotation),), choice))
-        pose = Pose(torch.cat([p.rotation for p in poses]), torch.cat([p.translation for p in poses]))
+        sure: list[Tensor] = []
+        for proposal in proposals:
+            count = len(proposal.pose.rotation)
+            for choice in (proposal.side,) if proposal.side else self.sides:
+                names += [proposal.name] * count
+                poses.append(proposal.pose)
+                sides.append(torch.full((count,), choice))
+                # Who proposes one pose is heard; who proposes many has to bring matches.
+                sure.append(torch.full((count,), torch.inf if count == 1 else 0.0))
+        pose = Pose(
+            torch.cat([p.rotation for p in poses]), torch.cat([p.translation for p in poses])
+        )
         side = torch.cat(sides)
-        support = self._support(pose, side)
-        keep = distinct(pose, side, support, self.pair.source.points, _SHORT_LIST)
+        promise = self._support(pose, side) + torch.cat(sure)
+        keep = distinct(pose, side, promise, self.pair.source.points, _SHORT_LIST)
         pose, side = Pose(pose.rotation[keep], pose.translation[keep]), side[keep]
         names = [names[k] for k in keep.tolist()]
         source = self.pair.source
@@ -107,9 +126,9 @@ class Search:
         keep = distinct(judged.pose, judged.side, judged.score, source.points, _SHORT_LIST)
         return _select(judged, keep)
 
-    def _sides(self, side: int) -> tuple[int, ...]:
-        if side:
-            return (side,)
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """On which sides the source's normals may be: both where they had to be estimated."""
         return tuple(found.side for found in self.evidence)
 
     def _support(self, pose: Pose, side: Tensor) -> Tensor:
@@ -127,7 +146,8 @@ class Search:
         gap = (there.gap.abs() * there.near).sum(1) / there.near.sum(1).clamp_min(1)
         support = self._support(pose, side)
         share = common / min(len(source.points), len(target.points))
-        score = support * share
+        most = max(1, *(len(found.source) for found in self.evidence))
+        score = support / most * share.clamp_max(1)
         return Judged(pose, tuple(names), side, support, common, gap, score)
 
 
@@ -140,15 +160,6 @@ def find_evidence(pair: Pair) -> list[Evidence]:
         here, there = mutual_matches(features if side > 0 else mirrored(features), other)
         found.append(Evidence(pair.source.points[here], pair.target.points[there], side))
     return found
-
-
-def propose(search: Search) -> list[tuple[str, Pose, int]]:
-    """The poses that the evidence itself suggests."""
-    proposals = []
-    for found in search.evidence:
-        poses = consensus(found.source, found.target, TOLERANCE).pose
-        proposals.append(("consensus", poses, found.side))
-    return proposals
 
 
 def distinct(pose: Pose, side: Tensor, value: Tensor, points: Tensor, most: int) -> Tensor:
@@ -176,8 +187,5 @@ def _select(judged: Judged, keep: Tensor) -> Judged:
     return Judged(
         Pose(judged.pose.rotation[keep], judged.pose.translation[keep]),
         tuple(judged.name[k] for k in keep.tolist()),
-        *(
-            getattr(judged, name)[keep]
-            for name in ("side", "support", "common", "gap", "score")
-        ),
+        *(getattr(judged, name)[keep] for name in ("side", "support", "common", "gap", "score")),
     )

@@ -1,0 +1,101 @@
+"""Where poses come from: one small function for each method, and the list that `auto` asks.
+
+A proposer takes a `Search` and answers with poses between its two scans, in voxels. They need not
+be good: all are settled and judged alike. To add a method, write such a function and name it in
+`PROPOSERS`; name it in `AUTO` to have it asked every time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from spoonful.classical.consensus import consensus
+from spoonful.geometry import Pose
+from spoonful.pipeline.search import TOLERANCE, Proposal, Search
+
+Proposer = Callable[[Search, Pose | None], list[Proposal]]
+
+
+def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
+    """The poses that groups of matches agree on."""
+    return [
+        Proposal("consensus", consensus(found.source, found.target, TOLERANCE).pose, found.side)
+        for found in search.evidence
+    ]
+
+
+def from_start(search: Search, init: Pose | None) -> list[Proposal]:
+    """Where the clouds lie as they are given, or where the user says they belong."""
+    name = "as given" if init is None else "init"
+    start = search.pair.inside(Pose.identity(dtype=torch.float64) if init is None else init)
+    return [Proposal(name, _one(start))]
+
+
+def _library(name: str, **settings: Any) -> Proposer:
+    """A method of `spoonful.classical`, on the search's grid; lengths are in voxels."""
+
+    def propose(search: Search, init: Pose | None) -> list[Proposal]:
+        from spoonful.classical import presets
+
+        method = presets.kind(name)(**settings)
+        source, target = search.pair.source, search.pair.target
+        start = from_start(search, init)[0].pose
+        found = method.register(
+            source.points,
+            target.points,
+            source_normals=source.normals,
+            target_normals=target.normals,
+            init=Pose(start.rotation[0], start.translation[0]),
+        )
+        return [Proposal(name, _one(found.pose))]
+
+    return propose
+
+
+def _learned(name: str) -> Proposer:
+    """A trained model. The package ships no weights yet, and says so."""
+
+    def propose(search: Search, init: Pose | None) -> list[Proposal]:
+        raise ValueError(
+            f"method {name!r} needs trained weights, and this version ships none; "
+            f"choose one of {', '.join(AUTO)} or auto"
+        )
+
+    return propose
+
+
+PROPOSERS: dict[str, Proposer] = {
+    "consensus": from_matches,
+    "icp": _library("icp", metric="plane", max_distance=5.0),
+    "fgr": _library("fgr", feature_radius=5.0, max_distance=TOLERANCE, absolute_scale=True),
+    "small_gicp": _library("small_gicp", max_distance=5.0),
+    "kiss-matcher": _library("kiss-matcher", voxel=1.0, thin=False),
+    "rpmnet": _learned("rpmnet"),
+    "dcp-v2": _learned("dcp-v2"),
+}
+"""What can be asked for a pose, by the name users type."""
+
+AUTO: tuple[str, ...] = ("consensus",)
+"""What `auto` asks, besides trying the clouds as they are given."""
+
+
+def gather(
+    search: Search, names: Sequence[str], init: Pose | None
+) -> tuple[list[Proposal], dict[str, float]]:
+    """The poses that the named methods propose, and what each took, in seconds."""
+    proposals = []
+    seconds = {}
+    for name in names:
+        start = time.perf_counter()
+        proposals += PROPOSERS[name](search, init)
+        seconds[name] = time.perf_counter() - start
+    return proposals, seconds
+
+
+def _one(pose: Pose) -> Pose:
+    """A single pose as a batch of one, in float32."""
+    return Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))

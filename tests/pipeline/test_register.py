@@ -1,0 +1,201 @@
+"""`register` finds partial scans wherever they lie, and doubts where it should."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from pipeline.lumps import lumpy, off_by, view
+from spoonful.data.normals import estimate_normals
+from spoonful.geometry import Pose, random_rotation
+from spoonful.pipeline import METHODS, register
+
+
+@pytest.fixture(scope="session")
+def found(scans):
+    source, target, _ = scans
+    return register(source, target)
+
+
+def test_partial_scans_anywhere_are_found(scans, found):
+    degrees, shift = off_by(found.pose, scans[2])
+    assert degrees < 1.0
+    assert shift < 0.02
+    assert found.confident
+    assert 0.3 < found.overlap < 1.0
+    assert found.method == "consensus"
+
+
+def test_the_result_does_not_depend_on_units(scans, found):
+    source, target, _ = scans
+    large = register(source * 1000, target * 1000)
+    degrees, shift = off_by(Pose(large.pose.rotation, large.pose.translation / 1000), found.pose)
+    assert degrees < 0.05
+    assert shift < 1e-3
+    assert large.voxel == pytest.approx(1000 * found.voxel, rel=1e-3)
+    assert large.radius == pytest.approx(1000 * found.radius, rel=1e-3)
+    assert large.confidence == pytest.approx(found.confidence, abs=0.05)
+    assert large.warnings == found.warnings
+
+
+def test_the_same_seed_gives_the_same_result(scans, found):
+    again = register(scans[0], scans[1])
+    assert torch.equal(again.transform, found.transform)
+    assert again.confidence == found.confidence
+    assert [c.score for c in again.candidates] == [c.score for c in found.candidates]
+
+
+def test_the_stops_lead_from_the_start_to_the_answer(found):
+    assert list(found.poses) == ["start", "global", "refined", "final"]
+    assert torch.equal(found.poses["start"].matrix(), torch.eye(4, dtype=torch.float64))
+    assert torch.equal(found.poses["final"].matrix(), found.transform)
+
+
+def test_the_matches_lie_on_each_other_under_the_pose(found):
+    gap = (found.apply(found.matches.source) - found.matches.target).norm(dim=-1)
+    assert len(gap) >= 10
+    assert float(gap.max()) <= 1.5 * found.voxel
+    assert float(found.matches.weights.min()) > 0
+
+
+def test_the_choice_is_explained(found):
+    assert "matches" in found.reason
+    assert found.candidates[0].name == found.method
+    scores = [candidate.score for candidate in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_normals_that_come_with_the_clouds_are_used():
+    clouds = [lumpy(5000, seed) for seed in (4, 5)]
+    # The whole solid is star-shaped, so these all point outwards.
+    normals = [estimate_normals(cloud) for cloud in clouds]
+    seen = [clouds[0][:, 2] > -0.2, clouds[1] @ clouds[1].new_tensor([0.0, 0.7, 0.7]) > -0.2]
+    turn = Pose(
+        random_rotation(generator=torch.Generator().manual_seed(6), dtype=torch.float64),
+        torch.zeros(3, dtype=torch.float64),
+    )
+    found = register(
+        turn.apply(clouds[0][seen[0]]),
+        clouds[1][seen[1]],
+        source_normals=turn.apply(normals[0][seen[0]]),
+        target_normals=normals[1][seen[1]],
+    )
+    assert off_by(found.pose, turn.inverse())[0] < 1.0
+    assert found.confident
+
+
+def test_an_init_that_is_right_is_taken(scans):
+    source, target, truth = scans
+    nudge = Pose(
+        random_rotation(
+            max_degrees=4.0, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        ),
+        torch.full((3,), 0.02, dtype=torch.float64),
+    )
+    found = register(source, target, method="icp", init=nudge.compose(truth))
+    assert found.method == "icp"
+    assert off_by(found.pose, truth)[0] < 1.0
+    assert torch.allclose(found.poses["start"].matrix(), nudge.compose(truth).matrix())
+
+
+def test_icp_from_the_wrong_start_is_doubted(scans):
+    assert not register(scans[0], scans[1], method="icp").confident
+
+
+def test_different_objects_are_doubted():
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.rand(2, 5000, generator=generator, dtype=torch.float64)
+    hills = torch.stack([x, y, 0.1 * torch.sin(9 * x + 3 * y)], 1)
+    assert not register(hills, lumpy(5000, 0)).confident
+
+
+def test_a_sphere_is_called_round_and_doubted():
+    one, two = (torch.nn.functional.normalize(lumpy(4000, seed), dim=-1) for seed in (1, 2))
+    found = register(one, two)
+    assert not found.confident
+    assert any("turning about" in warning for warning in found.warnings)
+    assert any("symmetric" in warning for warning in found.warnings)
+
+
+def test_a_flat_plate_is_called_planar_and_doubted():
+    generator = torch.Generator().manual_seed(0)
+    one, two = torch.rand(2, 4000, 3, generator=generator, dtype=torch.float64)
+    flat = torch.tensor([1.0, 0.6, 0.001], dtype=torch.float64)
+    found = register(one * flat, two * flat)
+    assert not found.confident
+    assert any("planar" in warning for warning in found.warnings)
+
+
+def test_scales_that_differ_are_named(scans):
+    found = register(scans[0] * 1000, scans[1])
+    assert any("scales differ" in warning for warning in found.warnings)
+    assert "millimetres and metres" in found.units_hint
+    assert not found.confident
+
+
+def test_three_points_give_a_pose_and_a_warning():
+    few = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
+    found = register(few, few + 1)
+    assert not found.confident
+    assert bool(found.transform.isfinite().all())
+    assert any("few points" in warning for warning in found.warnings)
+
+
+def test_stray_points_change_nothing(scans):
+    source, target, truth = scans
+    stray = torch.cat([source, torch.full((3, 3), 1e5, dtype=torch.float64)])
+    assert off_by(register(stray, target).pose, truth)[0] < 1.0
+
+
+def test_large_coordinates_keep_their_digits(scans, found):
+    source, target, _ = scans
+    utm = torch.tensor([500_000.0, 4_000_000.0, 100.0], dtype=torch.float64)
+    far = register(source + utm, target + utm)
+    assert torch.allclose(
+        far.apply(source + utm), found.apply(source) + utm, atol=2e-3 * float(source.std()), rtol=0
+    )
+
+
+def test_many_points_take_bounded_time():
+    source, target = view(lumpy(200_000, 1), (1, 0, 0)), view(lumpy(200_000, 2), (0.6, 0.8, 0))
+    start = time.thread_time()
+    found = register(source, target)
+    assert time.thread_time() - start < 6.0
+    assert off_by(found.pose, Pose.identity(dtype=torch.float64))[0] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (np.zeros((0, 3)), "source must hold finite points, got no points"),
+        (np.full((50, 3), np.nan), "source must hold finite points, got 50 points, none"),
+        (np.zeros((2, 3)), "source must have at least three finite points, got 2"),
+        (np.ones((50, 3)), "source has all its 50 points in one place"),
+        (np.zeros((50, 2)), r"source must have shape \(N, 3\), got \(50, 2\)"),
+        (np.zeros((4, 50, 3)), r"source must have shape \(N, 3\)"),
+    ],
+)
+def test_clouds_that_cannot_be_registered_are_refused(source, words):
+    with pytest.raises(ValueError, match=words):
+        register(source, np.random.default_rng(0).random((50, 3)))
+
+
+def test_other_mistakes_are_named(scans):
+    cloud = scans[1][:100]
+    with pytest.raises(ValueError, match="method must be one of auto"):
+        register(cloud, cloud, method="icq")
+    with pytest.raises(ValueError, match="voxel must be positive"):
+        register(cloud, cloud, voxel=0.0)
+    with pytest.raises(ValueError, match="init"):
+        register(cloud, cloud, init=Pose(2 * torch.eye(3), torch.zeros(3)))
+    with pytest.raises(TypeError, match="init must be a Pose"):
+        register(cloud, cloud, init="pose.json")
+    with pytest.raises(TypeError, match="source must be an array"):
+        register(object(), cloud)
+    with pytest.raises(ValueError, match="source_normals must have the shape of source"):
+        register(cloud, cloud, source_normals=cloud[:5])
+    assert METHODS[0] == "auto"
