@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spoonful.models.edges import Entry, edge_linear, fused_stack, fusible
+from spoonful.models.edges import Entry, edge_linear, edge_stack, stackable
 from spoonful.models.neighborhoods import knn
 from spoonful.models.norms import batch_affine, batch_norm, linear_batch_norm, running_affine
 
@@ -51,9 +51,9 @@ class DGCNN(nn.Module):
         index = knn(points, self.k, mask=mask)
         layers = [self.conv1, self.conv2, self.conv3, self.conv4]
         norms = [self.bn1, self.bn2, self.bn3, self.bn4]
-        if fusible(points, index, layers):
+        if stackable(points, layers):
             weight = self.conv1.weight.flatten(1)
-            pooled = fused_stack(
+            pooled = edge_stack(
                 points,
                 index,
                 Entry(weight[:, :3], weight[:, 3:]),

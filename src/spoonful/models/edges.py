@@ -79,21 +79,18 @@ class Entry(NamedTuple):
     to_features: Tensor | None = None
 
 
-def fusible(points: Tensor, index: Tensor, layers: Sequence[nn.Module]) -> bool:
-    """Whether `fused_stack` can be used: on a GPU, in bfloat16, with nothing too large."""
-    weights = [layer.weight for layer in layers]
+def stackable(points: Tensor, layers: Sequence[nn.Module]) -> bool:
+    """Whether `edge_stack` is for this network: in bfloat16, for which sums are exact enough."""
+    weight = layers[0].weight
+    assert isinstance(weight, Tensor)
     return (
-        all(isinstance(w, Tensor) and max(w.shape[:2]) <= MOST_CHANNELS for w in weights)
-        and network_dtype(weights[0]) == torch.bfloat16  # type: ignore[arg-type]
+        network_dtype(weight) == torch.bfloat16
         and points.dtype == torch.float32
         and not (points.requires_grad and torch.is_grad_enabled())
-        and index.shape[-1] <= MOST_NEIGHBORS
-        and index[0].numel() * MOST_CHANNELS < 2**31
-        and kernels.usable(points, index)
     )
 
 
-def fused_stack(
+def edge_stack(
     points: Tensor,
     index: Tensor,
     entry: Entry,
@@ -106,12 +103,12 @@ def fused_stack(
 ) -> list[Tensor]:
     """A stack of layers on edges, each with norm and ReLU, and its maxima over the neighbours.
 
-    A norm followed by a ReLU is monotonous in each channel. So the maximum over neighbours is
-    that of the largest value before the norm (of the smallest, where its weight is negative), and
-    the last layer's edges never exist in memory; of the others one copy does.
+    A norm followed by a ReLU is monotonous in each channel. So the maximum over neighbours is that
+    of the largest value before the norm (of the smallest, where its weight is negative), and it is
+    one edge that gets its gradient. Norms are affine maps of each item, found from sums.
 
     Args:
-        points: (B, N, 3), where `fusible` says yes.
+        points: (B, N, 3), where `stackable` says yes; they get no gradient.
         index: (B, N, k).
         entry: the first layer.
         layers: the linear layers after it, L of them.
@@ -124,6 +121,7 @@ def fused_stack(
         (B, N, C) float32, one for each layer that is pooled.
     """
     k, dtype = index.shape[-1], network_dtype(entry.to_neighbor)
+    first, then = (edge_first, edge_layer) if _in_triton(index, layers) else (_first, _layer)
     pooled: list[Tensor] = []
     with full_precision(points):
         if mask is None:
@@ -131,8 +129,8 @@ def fused_stack(
         else:
             mask = mask.contiguous()
             count = mask.sum(-1, dtype=points.dtype) * k
-        gamma = [norm.weight for norm in norms]
-        y, extreme, _, stats = edge_first(
+        gamma: list[Any] = [norm.weight for norm in norms]
+        y, extreme, _, stats = first(
             points.contiguous(),
             index.contiguous(),
             *entry,
@@ -148,12 +146,12 @@ def fused_stack(
                 pooled.append(F.relu(extreme * scale.unsqueeze(1) + shift.unsqueeze(1)))
             if last:
                 break
-            layer = layers[number]
-            y, extreme, _, stats = edge_layer(
+            layer: Any = layers[number]
+            y, extreme, _, stats = then(
                 y,
                 scale.contiguous(),
                 shift.contiguous(),
-                layer.weight.flatten(1),  # type: ignore[operator]
+                layer.weight.flatten(1),
                 layer.bias,
                 gamma[number + 1],
                 mask,
@@ -161,6 +159,93 @@ def fused_stack(
                 pool_all or number + 1 == len(layers),
             )
     return pooled
+
+
+def _in_triton(index: Tensor, layers: Sequence[nn.Module]) -> bool:
+    """Whether the kernels that save memory are wanted, and can be used."""
+    weights = [layer.weight for layer in layers]
+    return (
+        kernels.saving_memory()
+        and all(isinstance(w, Tensor) and max(w.shape[:2]) <= MOST_CHANNELS for w in weights)
+        and index.shape[-1] <= MOST_NEIGHBORS
+        and index[0].numel() * MOST_CHANNELS < 2**31
+        and kernels.usable(index)
+    )
+
+
+def _first(
+    points: Tensor,
+    index: Tensor,
+    to_neighbor: Tensor,
+    to_center: Tensor,
+    bias: Tensor | None,
+    features: Tensor | None,
+    to_features: Tensor | None,
+    gamma: Tensor,
+    mask: Tensor | None,
+    pool: bool,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, None, Tensor]:
+    """`edge_ops.edge_first` in torch's own operations, for a compiler to fuse."""
+    y = _EdgeLinear.apply(points, index, to_neighbor, to_center, bias, features, to_features, dtype)
+    extreme, stats, _ = _Summary.apply(y, gamma, mask, pool)
+    return y, extreme, None, stats
+
+
+def _layer(
+    before: Tensor,
+    scale: Tensor,
+    shift: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gamma: Tensor,
+    mask: Tensor | None,
+    write: bool,
+    pool: bool,
+) -> tuple[Tensor, Tensor, None, Tensor]:
+    """`edge_ops.edge_layer` in torch's own operations; y is written in any case."""
+    x = torch.addcmul(shift[:, None, None], at_least_float32(before), scale[:, None, None])
+    dtype = before.dtype
+    y = F.linear(F.relu(x).to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype))
+    extreme, stats, _ = _Summary.apply(y, gamma, mask, pool)
+    return y, extreme, None, stats
+
+
+class _Summary(torch.autograd.Function):
+    """Extremes over neighbours and sums over items of (B, N, k, C); see `edge_ops`."""
+
+    @staticmethod
+    def forward(
+        y: Tensor, gamma: Tensor, mask: Tensor | None, pool: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        exact = at_least_float32(y)
+        counted = exact if mask is None else exact * mask[:, :, None, None]
+        stats = torch.stack([counted.sum((1, 2)), (counted * exact).sum((1, 2))], 1)
+        if not pool:
+            return y.new_empty(0), stats, y.new_empty(0)
+        turned = gamma < 0
+        best, arg = torch.where(turned, -exact, exact).max(dim=2)
+        return torch.where(turned, -best, best), stats, arg.to(torch.int8)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        y, _, mask, ctx.pool = inputs
+        arg = output[2]
+        ctx.save_for_backward(y, mask, arg)
+        ctx.mark_non_differentiable(arg)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        d_extreme, d_stats, _ = gradients
+        y, mask, arg = ctx.saved_tensors
+        at_sum, at_squares = (d[:, None, None] for d in d_stats.unbind(1))
+        d_y = at_sum + 2 * at_least_float32(y) * at_squares
+        if mask is not None:
+            d_y = d_y * mask[:, :, None, None]
+        if ctx.pool:
+            place = torch.arange(y.shape[2], dtype=arg.dtype, device=y.device).unsqueeze(-1)
+            d_y = d_y + torch.where(arg.unsqueeze(2) == place, d_extreme.unsqueeze(2), 0.0)
+        return d_y.to(y.dtype), None, None, None
 
 
 class _EdgeLinear(torch.autograd.Function):

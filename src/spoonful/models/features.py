@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from spoonful.models.edges import Entry, edge_linear, fused_stack, fusible
+from spoonful.models.edges import Entry, edge_linear, edge_stack, stackable
 from spoonful.models.neighborhoods import ball
 from spoonful.models.norms import group_affine, pointwise
 from spoonful.models.ppf import point_pair_features
@@ -113,8 +113,8 @@ class FeatureNet(nn.Module):
         """The maximum of each neighbourhood, (B, N, 2 dim)."""
         entry = self._entry(neighborhood)
         layers = list(self.prepool)
-        if fusible(points, neighborhood.neighbors, layers[::3]):
-            (pooled,) = fused_stack(
+        if stackable(points, layers[::3]):
+            (pooled,) = edge_stack(
                 points,
                 neighborhood.neighbors,
                 entry,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 _STATE = 34  # numbers in a cloud's state, see pose_head_triton.py
 _WARP = 32
-_POINTS = 8  # that a thread holds at once: enough to keep the memory busy, few enough for registers
+_POINTS = 4  # that a thread holds at once: enough to keep the memory busy, few enough for registers
 _MOST_WARPS = 16  # for one cloud
 _ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for each other
 

@@ -1,18 +1,23 @@
 """Kernels for GPUs behind the networks' own functions; see `spoonful.geometry.kernels` too.
 
-They are used where Triton is there, the network runs in bfloat16, and nobody switched kernels off
-(SPOONFUL_KERNELS=off, or `spoonful.geometry.kernels.disabled()`); elsewhere torch's own operations
-compute the same.
+They are used where Triton is there and nobody switched kernels off (SPOONFUL_KERNELS=off, or
+`spoonful.geometry.kernels.disabled()`); elsewhere torch's own operations compute the same.
+
+Neighbours and soft assignment are always faster so. The networks on edges (edges_triton.py) need a
+third to two thirds of the memory but more time (benchmarks/results/models-cuda.md): they are used
+where asked for, by SPOONFUL_KERNELS=all.
 """
 
 from __future__ import annotations
+
+import os
 
 import torch
 from torch import Tensor
 
 from spoonful.geometry.kernels import switch
 
-__all__ = ["usable"]
+__all__ = ["saving_memory", "usable"]
 
 
 def usable(*tensors: Tensor | None) -> bool:
@@ -23,3 +28,12 @@ def usable(*tensors: Tensor | None) -> bool:
         and not torch._C._are_functorch_transforms_active()
         and switch.ready(there[0].device)
     )
+
+
+def saving_memory() -> bool:
+    """Whether kernels are wanted that save memory at the cost of time."""
+    return os.environ.get("SPOONFUL_KERNELS", "").lower() == "all"
+
+
+# Read once for a graph, not while it is traced; see `switch.ready`.
+saving_memory._dynamo_marked_constant = True  # type: ignore[attr-defined]
