@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import webbrowser
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,8 +16,10 @@ from pipeline.standins import aligned
 from spoonful.geometry import Pose
 from spoonful.pipeline import Alignment
 from spoonful.pipeline.report import show, write_report
+from spoonful.view import CloudLayer, PoseStop, Table, View, write_page
 from view.chromium import Chromium, find_chromium
 from view.helpers import Page, box, turn
+from view.test_browser import COUNT
 
 TRUTH = turn(70, "z", (1.5, -0.5, 0.25))
 
@@ -31,7 +34,7 @@ def found() -> Alignment:
     target = box(3000)
     result = aligned(TRUTH.inverse().apply(target), target, method="icp")
     half = turn(35, "z", (0.75, -0.25, 0.1))
-    return dataclasses.replace(
+    return replace(
         result,
         poses={"start": result.poses["start"], "refined": half, "final": result.pose},
     )
@@ -58,10 +61,9 @@ def test_two_clouds_of_fifty_thousand_take_less_than_3_mb(tmp_path: Path) -> Non
     normals = torch.nn.functional.normalize(target, dim=1)
     result = aligned(TRUTH.inverse().apply(target), target)
     clouds = {
-        name: dataclasses.replace(getattr(result, name), normals=normals)
-        for name in ("source", "target")
+        name: replace(getattr(result, name), normals=normals) for name in ("source", "target")
     }
-    path = write_report(tmp_path / "r.html", dataclasses.replace(result, **clouds), unit="m")
+    path = write_report(tmp_path / "r.html", replace(result, **clouds), unit="m")
     assert path.stat().st_size < 3_000_000
     assert "Showing 50,000 of the 60,000 points of source." in Page(path).text
     assert "Showing 50,000 of the 60,000 points of target." in Page(path).text
@@ -78,7 +80,7 @@ def test_it_has_the_numbers_the_warnings_and_the_command(page: Path) -> None:
 
 
 def test_a_doubtful_result_says_so_first(found: Alignment, tmp_path: Path) -> None:
-    doubtful = dataclasses.replace(found, confidence=0.2)
+    doubtful = replace(found, confidence=0.2)
     text = Page(write_report(tmp_path / "r.html", doubtful)).text
     assert "Doubtful" in text
     assert "estimated 20% likely to be right: look before you use it" in text
@@ -97,22 +99,18 @@ def test_poses_that_change_nothing_are_one_stop(found: Alignment, tmp_path: Path
     pose = found.pose
     same = {"start": Pose.identity(dtype=torch.float64), "global": pose, "refined": pose}
     stops = Page(
-        write_report(tmp_path / "r.html", dataclasses.replace(found, poses=same | {"final": pose}))
+        write_report(tmp_path / "r.html", replace(found, poses=same | {"final": pose}))
     ).payload["stops"]
     assert [stop["name"] for stop in stops] == ["start", "final"]
     # A source that was right from the start still has a before and an after.
     still = dict.fromkeys(("start", "final"), pose)
-    stops = Page(
-        write_report(tmp_path / "r.html", dataclasses.replace(found, poses=still))
-    ).payload["stops"]
+    stops = Page(write_report(tmp_path / "r.html", replace(found, poses=still))).payload["stops"]
     assert [stop["name"] for stop in stops] == ["start", "final"]
 
 
 def test_clouds_of_one_name_and_no_matches_can_be_shown(found: Alignment, tmp_path: Path) -> None:
     none = type(found.matches)(*(part[:0] for part in found.matches))
-    path = write_report(
-        tmp_path / "r.html", dataclasses.replace(found, matches=none), names=("a.ply", "a.ply")
-    )
+    path = write_report(tmp_path / "r.html", replace(found, matches=none), names=("a.ply", "a.ply"))
     payload = Page(path).payload
     assert [layer["name"] for layer in payload["layers"]] == ["a.ply (source)", "a.ply (target)"]
     assert [view["name"] for view in payload["views"]] == ["Before", "After", "Residuals"]
@@ -127,8 +125,45 @@ def test_show_opens_the_page(found: Alignment, monkeypatch: pytest.MonkeyPatch) 
     path.parent.rmdir()
 
 
+points = torch.zeros(4, 3)
+still = [PoseStop("still", torch.eye(4))]
+layer = CloudLayer("a", points, moves=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"views": [View("x", "there")]}, "pose of view 'x' must be one of still, got 'there'"),
+        ({"views": [View("x", color_by="mood")]}, "color_by of view 'x' must be one of cloud"),
+        ({"tables": [Table("t", ("a", "b"), [(1,)])]}, "'t' must have 2 cells in each row, got 1"),
+        ({"color_by": "colors"}, "no layer has colors"),
+        ({"layers": [replace(layer, colors=points[:2])]}, r"colors of layer 'a' .*\(4, 3\)"),
+        ({"layers": [replace(layer, colors=points + 300)]}, "must be from 0 to 255"),
+    ],
+)
+def test_what_a_page_cannot_show_is_named(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
+    arguments = {"layers": [layer], **arguments}
+    with pytest.raises(ValueError, match=message):
+        write_page(tmp_path / "p.html", title="t", poses=still, **arguments)
+
+
 class TestInABrowser:
     pytestmark = browser_needed
+
+    def test_clouds_can_be_seen_as_they_were_scanned(
+        self, browser: Chromium, found: Alignment, tmp_path: Path
+    ) -> None:
+        green = torch.tensor([0, 200, 40], dtype=torch.uint8).expand(len(found.source), 3)
+        scanned = replace(found, source=replace(found.source, colors=green))
+        browser.open(write_report(tmp_path / "r.html", scanned))
+        assert browser.evaluate(COUNT)["green"] < 100
+        browser.evaluate("document.querySelectorAll('input[name=colour]')[2].click()")
+        seen = browser.evaluate(COUNT)
+        assert seen["green"] > 1000
+        assert seen["orange"] == 0
+        assert browser.problems == []
 
     def test_each_view_shows_what_its_name_says(self, browser: Chromium, page: Path) -> None:
         browser.open(page)

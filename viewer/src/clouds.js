@@ -22,6 +22,10 @@ uniform vec3 flat_color;
 uniform vec3 map[9];
 uniform float mapped;        // 1: colour by value
 uniform float blend;         // between the values of two stops
+uniform float owned;         // 1: the colour that the point came with
+#ifdef COLORS
+attribute vec3 own_color;
+#endif
 attribute float value_from;
 attribute float value_to;
 varying vec3 tint;
@@ -36,12 +40,15 @@ void main() {
   gl_Position = projectionMatrix * seen;
   gl_PointSize = max(diameter * focal / -seen.z, smallest);
   radius = 0.5 * gl_PointSize;
-  // Distance pales a colour, but hardly one that stands for a number.
-  fade = mix(0.5, 0.15, mapped) * smoothstep(depths.x, depths.y, -seen.z);
+  // Distance pales a colour, but hardly one that means something.
+  fade = mix(0.5, 0.15, max(mapped, owned)) * smoothstep(depths.x, depths.y, -seen.z);
 
   float at = 8.0 * clamp(mix(value_from, value_to, blend), 0.0, 1.0);
   int below = min(int(at), 7);
   tint = mix(flat_color, mix(map[below], map[below + 1], at - float(below)), mapped);
+#ifdef COLORS
+  tint = mix(tint, own_color, owned);
+#endif
 #ifdef NORMALS
   facing = normalMatrix * normal;
 #endif
@@ -51,6 +58,7 @@ void main() {
 const FRAGMENT = /* glsl */ `
 uniform vec3 background;
 uniform float mapped;
+uniform float owned;
 varying vec3 tint;
 varying float fade;
 varying float radius;
@@ -72,7 +80,7 @@ void main() {
 #else
   float lit = 0.5 + 0.5 * max(dot(ball, light), 0.0);
 #endif
-  lit = mix(lit, 1.0, 0.5 * mapped);
+  lit = mix(lit, 1.0, 0.5 * max(mapped, owned)); // colours that mean something stay what they are
   gl_FragColor = vec4(mix(tint * lit, background, fade), cover);
 }
 `;
@@ -100,6 +108,9 @@ export class Cloud {
     if (layer.normals) {
       geometry.setAttribute("normal", new BufferAttribute(layer.normals, 3, true));
     }
+    if (layer.colors) {
+      geometry.setAttribute("own_color", new BufferAttribute(layer.colors, 3, true));
+    }
     const values = layer.values ?? [new Uint8Array(layer.points.length / 3)];
     this.values = values.map((row) => new BufferAttribute(row, 1, true));
     geometry.computeBoundingSphere();
@@ -107,7 +118,10 @@ export class Cloud {
     this.material = new ShaderMaterial({
       vertexShader: VERTEX,
       fragmentShader: FRAGMENT,
-      defines: layer.normals ? { NORMALS: "" } : {},
+      defines: {
+        ...(layer.normals && { NORMALS: "" }),
+        ...(layer.colors && { COLORS: "" }),
+      },
       // Smooth edges without blending: blending would need the points sorted by depth.
       alphaToCoverage: true,
       uniforms: {
@@ -119,6 +133,7 @@ export class Cloud {
         map: { value: colormap() },
         mapped: { value: 0 },
         blend: { value: 0 },
+        owned: { value: 0 },
         background: { value: new Color() },
       },
     });
@@ -143,13 +158,15 @@ export class Cloud {
     this.object.matrixWorldNeedsUpdate = true;
   }
 
-  /** Take up the theme's colours; `byValue` shows the scale, and greys clouds that have none. */
-  paint(byValue) {
-    const { flat_color, map, mapped, background } = this.material.uniforms;
-    this.muted = byValue && !this.layer.values;
+  /** Take up the theme's colours. By "values", clouds that have none are grey; by "colors", they
+   *  keep the colour of the cloud. */
+  paint(by) {
+    const { flat_color, map, mapped, owned, background } = this.material.uniforms;
+    this.muted = by === "values" && !this.layer.values;
     flat_color.value = rgb(this.muted ? cssColor("--muted-cloud") : pick(this.layer.color));
     map.value = colormap();
-    mapped.value = byValue && this.layer.values ? 1 : 0;
+    mapped.value = by === "values" && this.layer.values ? 1 : 0;
+    owned.value = by === "colors" && this.layer.colors ? 1 : 0;
     background.value = rgb(cssColor("--stage"));
   }
 
@@ -206,8 +223,9 @@ export class Links {
     this.ends.needsUpdate = true;
   }
 
-  paint(byValue) {
-    this.object.material.color.setStyle(byValue ? cssColor("--soft") : pick(this.layer.color));
+  paint(by) {
+    const plain = by === "values";
+    this.object.material.color.setStyle(plain ? cssColor("--soft") : pick(this.layer.color));
   }
 
   see() {}

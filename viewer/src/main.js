@@ -88,24 +88,25 @@ function start() {
     mark();
   };
 
-  let byValue = page.by_value;
+  let by = page.color_by;
   const changed = () => {
     stage.invalidate();
     mark();
   };
   const list = layerList(things, changed);
   const lists = [list];
-  if (page.scale) {
+  const hasColors = page.layers.some(({ colors }) => colors);
+  if (page.scale || hasColors) {
     lists.push(
-      colorChoice(page.scale, byValue, (choice) => {
-        byValue = choice;
+      colorChoice(page.scale, hasColors, (choice) => {
+        by = choice;
         paint();
       }),
     );
   }
   const paint = () => {
-    stage.paint(byValue);
-    for (const each of lists) each.paint(byValue);
+    stage.paint(by);
+    for (const each of lists) each.paint(by);
     mark();
   };
 
@@ -115,7 +116,7 @@ function start() {
       mark();
     });
   const choose = (view) => {
-    byValue = view.by_value;
+    by = view.color_by;
     for (const { object } of links) object.visible = view.links;
     list.sync();
     setAside(view.apart, view.pose ?? time);
@@ -128,7 +129,7 @@ function start() {
     buttons.mark(
       (view) =>
         (view.pose === null || view.pose === time) &&
-        view.by_value === byValue &&
+        view.color_by === by &&
         view.apart === aside.on &&
         (view.links === lines || !links.length),
     );

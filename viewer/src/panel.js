@@ -14,6 +14,13 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** The mean of (N, 3) bytes as a colour. */
+function mean(colors) {
+  const sums = [0, 0, 0];
+  for (let i = 0; i < colors.length; i++) sums[i % 3] += colors[i];
+  return `rgb(${sums.map((sum) => Math.round((3 * sum) / colors.length)).join(" ")})`;
+}
+
 const counted = (count) => count.toLocaleString("en");
 
 /** Check boxes, one for each cloud and each set of lines; `paint` gives them the clouds' colours. */
@@ -42,10 +49,12 @@ export function layerList(things, onChange) {
       h("span", { class: "count" }, `${count} ${layer.points ? "pts" : "lines"}`),
     );
   });
-  const paint = (byValue) => {
-    for (const [swatch, { color, points, values }] of swatches) {
-      const plain = points ? "--muted-cloud" : "--soft";
-      swatch.style.background = !byValue ? pick(color) : values ? gradient() : cssColor(plain);
+  const paint = (by) => {
+    for (const [swatch, { color, points, values, colors }] of swatches) {
+      const plain = cssColor(points ? "--muted-cloud" : "--soft");
+      const own = colors ? mean(colors) : pick(color);
+      const shown = { cloud: pick(color), values: values ? gradient() : plain, colors: own };
+      swatch.style.background = shown[by];
     }
   };
   /** Bring the check boxes in line with what was shown or hidden elsewhere. */
@@ -55,37 +64,29 @@ export function layerList(things, onChange) {
   return { rows, paint, sync };
 }
 
-/** "By cloud" or "by residual", with the scale's legend, which `paint` colours. */
-export function colorChoice(scale, byValue, onChange) {
+/** "By cloud", "by residual" or "as scanned", and the scale's legend, which `paint` colours. */
+export function colorChoice(scale, hasColors, onChange) {
   const bar = h("div", { class: "bar" });
-  const [low, high] = scale.ends;
-  const legend = h(
-    "div",
-    { class: "legend", hidden: !byValue },
-    bar,
-    h("div", { class: "ends" }, h("span", {}, low), h("span", {}, high)),
-  );
+  const ends = (scale?.ends ?? []).map((end) => h("span", {}, end));
+  const legend = h("div", { class: "legend" }, bar, h("div", { class: "ends" }, ...ends));
   const inputs = [];
   const choice = (label, value) => {
-    const input = h("input", {
-      type: "radio",
-      name: "colour",
-      checked: value === byValue,
-      onchange: () => onChange(value),
-    });
+    const input = h("input", { type: "radio", name: "colour", onchange: () => onChange(value) });
     inputs.push([input, value]);
     return h("label", {}, input, h("span", {}, label));
   };
+  const by = scale && hasColors ? "" : "by "; // three have no room for more than a word
   const choices = h(
     "div",
     { class: "choice", role: "radiogroup", "aria-label": "Colour" },
-    choice("by cloud", false),
-    choice(`by ${scale.label}`, true),
+    choice(`${by}cloud`, "cloud"),
+    ...(scale ? [choice(by + scale.label, "values")] : []),
+    ...(hasColors ? [choice("as scanned", "colors")] : []),
   );
-  const paint = (shown) => {
+  const paint = (by) => {
     bar.style.background = gradient();
-    legend.hidden = !shown;
-    for (const [input, value] of inputs) input.checked = value === shown;
+    legend.hidden = by !== "values";
+    for (const [input, value] of inputs) input.checked = value === by;
   };
   return { rows: [choices, legend], paint };
 }

@@ -27,6 +27,7 @@ export function readPage() {
     layer.points = positions(layer.points);
     layer.normals = layer.normals && new Int8Array(bytes(layer.normals).buffer);
     layer.values = layer.values && layer.values.map(bytes);
+    layer.colors = layer.colors && bytes(layer.colors);
   }
   for (const links of page.links) {
     links.source = positions(links.source);

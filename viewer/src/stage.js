@@ -91,9 +91,9 @@ export class Stage {
     return new Vector3(elements[0], elements[1], elements[2]).normalize();
   }
 
-  paint(byValue) {
+  paint(by) {
     this.renderer.setClearColor(cssColor("--stage"));
-    for (const thing of this.things) thing.paint(byValue);
+    for (const thing of this.things) thing.paint(by);
     this.invalidate();
   }
 

@@ -70,8 +70,8 @@ def write_report(
     residuals = _residuals(seen.points, target.points, stops)
     first, last = _apart(names)
     layers = [
-        CloudLayer(first, seen.points, seen.normals, residuals, moves=True),
-        CloudLayer(last, target.points, target.normals),
+        CloudLayer(first, seen.points, seen.normals, residuals, seen.colors, moves=True),
+        CloudLayer(last, target.points, target.normals, colors=target.colors),
     ]
     links, views = [], [View("Before", stops[0][0]), View("After", stops[-1][0])]
     if len(alignment.matches.source):

@@ -49,6 +49,8 @@ class CloudLayer:
         values: a number for each point, to be shown by a colour scale: (N,), or (P, N) with a row
             for each of the page's P poses, between which the colours blend as the cloud moves;
             a row of 50,000 takes 67 KB of the page.
+        colors: (N, 3) red, green, blue from 0 to 255, what the points were scanned with; 200 KB
+            of the page for 50,000.
         color: a name of `PALETTE`, which suits light and dark pages, or "#rrggbb". None takes
             orange for the first cloud that moves, blue for the first that does not, then the rest.
         moves: whether the poses move this cloud. The points are then in the source's frame.
@@ -59,6 +61,7 @@ class CloudLayer:
     points: Any
     normals: Any | None = None
     values: Any | None = None
+    colors: Any | None = None
     color: str | None = None
     moves: bool = False
     visible: bool = True
@@ -131,7 +134,7 @@ class View:
     Attributes:
         name: on its button: "Before", "Matches".
         pose: the name of the `PoseStop` it goes to; None stays where the slider is.
-        color_by: "cloud" or "values".
+        color_by: "cloud", "values" or "colors".
         links: whether lines are shown.
         apart: draw the moving clouds beside the others, so that lines between them can be
             followed. The poses and numbers stay what they are.

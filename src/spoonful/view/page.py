@@ -54,6 +54,8 @@ from spoonful.view.layers import (
     shade,
 )
 
+COLORINGS = ("cloud", "values", "colors")
+
 
 def write_page(
     path: str | os.PathLike[str],
@@ -96,7 +98,7 @@ def write_page(
         notes: further sentences.
         tables: further tables, closed at first.
         scale: what the layers' values mean and the range of their colours.
-        color_by: "cloud" or "values", the colouring at first; the reader can switch.
+        color_by: "cloud", "values" or "colors", the colouring at first; the reader can switch.
         subtitle: a line under the title.
         command: what made this page, as one string or as a list of arguments.
         up: the axis that points up at first: "z", "y", "-y", ...
@@ -125,7 +127,7 @@ def write_page(
     """
     check_layers(layers)
     check_choice(up, UPS, "up")
-    check_choice(color_by, ("cloud", "values"), "color_by")
+    check_choice(color_by, COLORINGS, "color_by")
     for sentences, name in ((notes, "notes"), (warnings, "warnings")):
         if isinstance(sentences, str):
             raise TypeError(f"{name} must be a list of sentences, got one string")
@@ -133,10 +135,12 @@ def write_page(
         if limit < 1:
             raise ValueError(f"{name} must be at least 1, got {limit}")
     payload, thinned = _payload(layers, poses, links, scale, max_points, max_lines)
-    payload |= {"up": up, "by_value": color_by == "values"}
+    payload |= {"up": up, "color_by": color_by}
     payload["views"] = [_view(view, poses) for view in views]
     if color_by == "values" and payload["scale"] is None:
         raise ValueError("color_by is 'values', but no layer has values")
+    if color_by == "colors" and all(layer.colors is None for layer in layers):
+        raise ValueError("color_by is 'colors', but no layer has colors")
 
     script, style = _read("viewer.js"), _read("style.css")
     command = command if isinstance(command, str) else shlex.join(command)
@@ -221,6 +225,7 @@ def _payload(
                 "points": _pack(p[keep] - (frames.pivot if layer.moves else frames.origin)),
                 "normals": None if normals is None else _pack_normals(normals[keep]),
                 "values": None if v is None else [_pack_values(row[keep], colormap) for row in v],
+                "colors": _colors(layer, p, keep),
             }
         )
     for i, (link, (source, target)) in enumerate(zip(links, ends, strict=True)):
@@ -269,6 +274,22 @@ def _normals(layer: CloudLayer, points: Tensor) -> Tensor | None:
             f"got {tuple(normals.shape)}"
         )
     return normals
+
+
+def _colors(layer: CloudLayer, points: Tensor, keep: Tensor) -> str | None:
+    """The colours of the points that are kept, as bytes."""
+    if layer.colors is None:
+        return None
+    name = f"colors of layer {layer.name!r}"
+    found = cloud(layer.colors, name)
+    if found.shape != points.shape:
+        raise ValueError(
+            f"{name} must have shape {tuple(points.shape)}, as its points have, "
+            f"got {tuple(found.shape)}"
+        )
+    if float(found.amin()) < 0 or float(found.amax()) > 255:
+        raise ValueError(f"{name} must be from 0 to 255")
+    return _base64("B", found[keep].round())
 
 
 def _ends(link: LinkLayer) -> tuple[Tensor, Tensor]:
@@ -407,14 +428,14 @@ def _table(facts: Sequence[Fact]) -> str:
 
 def _view(view: View, poses: Sequence[PoseStop]) -> dict[str, Any]:
     """A view as the viewer reads it: its pose by number."""
-    check_choice(view.color_by, ("cloud", "values"), f"color_by of view {view.name!r}")
+    check_choice(view.color_by, COLORINGS, f"color_by of view {view.name!r}")
     names = [stop.name for stop in poses]
     if view.pose is not None:
         check_choice(view.pose, names, f"pose of view {view.name!r}")
     return {
         "name": _clean(view.name),
         "pose": None if view.pose is None else names.index(view.pose),
-        "by_value": view.color_by == "values",
+        "color_by": view.color_by,
         "links": bool(view.links),
         "apart": bool(view.apart),
     }
