@@ -39,11 +39,15 @@ class Evidence:
     Attributes:
         source: (K, 3) float32, in voxels.
         target: (K, 3).
+        source_normals: (K, 3), turned around where `side` is -1.
+        target_normals: (K, 3).
         side: 1, or -1 if the source's normals are taken to point the other way.
     """
 
     source: Tensor
     target: Tensor
+    source_normals: Tensor
+    target_normals: Tensor
     side: int
 
 
@@ -158,7 +162,15 @@ def find_evidence(pair: Pair) -> list[Evidence]:
     found = []
     for side in (1,) if pair.source.given else (1, -1):
         here, there = mutual_matches(features if side > 0 else mirrored(features), other)
-        found.append(Evidence(pair.source.points[here], pair.target.points[there], side))
+        found.append(
+            Evidence(
+                source=pair.source.points[here],
+                target=pair.target.points[there],
+                source_normals=pair.source.normals[here] * side,
+                target_normals=pair.target.normals[there],
+                side=side,
+            )
+        )
     return found
 
 
