@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 import torch
 
+import spoonful.pipeline
 from pipeline.standins import aligned, quick
 from spoonful.cli import register as command
 from spoonful.cli.app import run
+from spoonful.data import synthetic
 from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
+from spoonful.metrics import rotation_error_degrees
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.posefile import read_pose, write_pose
 from view.helpers import Page, box, turn
@@ -64,6 +67,29 @@ def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> No
     assert re.search(r"method +icp: The points correspond\.", out)
     assert re.search(r"warning +This is a warning\.", out)
     assert err == ""
+
+
+def test_the_real_registration_finds_the_pose_of_two_partial_scans(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "register", spoonful.pipeline.register)
+    whole = synthetic.cloud("airplane", 0, split="test", points=6000)[0]
+    generator = torch.Generator().manual_seed(0)
+    half = [whole[whole[:, axis].argsort()[:4200]] for axis in (0, 1)]
+    one, two = (part[torch.randperm(4200, generator=generator)[:3000]] for part in half)
+    write_cloud("one.ply", Cloud(TRUTH.inverse().apply(one.double())))
+    write_cloud("two.ply", Cloud(two))
+    words = ["register", "one.ply", "two.ply", "--json", "--report", "r.html", "-o", "a.ply"]
+    code = run(words)
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    found = Pose.from_matrix(torch.tensor(result["T_target_source"], dtype=torch.float64))
+    assert float(rotation_error_degrees(found.rotation, TRUTH.rotation)) < 2
+    torch.testing.assert_close(found.translation, TRUTH.translation, atol=0.03, rtol=0)
+    assert [view["name"] for view in Page(Path("r.html")).payload["views"]] == [
+        "Before", "After", "Matches", "Residuals",
+    ]  # fmt: skip
 
 
 def test_json_is_all_there_is_on_standard_output(scans: Path, capsys: Any) -> None:
