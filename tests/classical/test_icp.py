@@ -101,6 +101,14 @@ def test_clouds_out_of_reach_have_no_overlap_and_stay_where_they_are():
     assert found.inlier_ratio == 0
 
 
+def test_inliers_may_lie_farther_away_than_matches():
+    source, target, _ = easy.pair(degrees=0.5)
+    noisy = target + 0.01 * easy.shape(128, seed=3)
+    strict = ICP(max_distance=1e-3).register(source, noisy)
+    assert strict.weights.mean() < 0.2
+    assert strict.inlier_ratio == 1
+
+
 def test_iterations_that_run_out_are_reported():
     source, target, _ = easy.pair(degrees=30)
     assert ICP(iterations=1).register(source, target).status == ("no-convergence",)
