@@ -185,11 +185,13 @@ def ranks(values: Tensor) -> Tensor:
 
 
 def spearman(one: Tensor, other: Tensor) -> float:
-    """Spearman's correlation of two (K,) quantities: Pearson's of their ranks.
+    """Spearman's correlation of two (K,) quantities: Pearson's of their ranks; NaN for K < 3.
 
     >>> spearman(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 10, 100]))
     1.0
     """
+    if len(one) < 3:
+        return float("nan")
     pair = torch.stack([ranks(one), ranks(other)])
     return float(torch.corrcoef(pair)[0, 1])
 

@@ -170,6 +170,13 @@ def legend_below(figure: Figure, axes: Axes, columns: int = 4) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
+def settled(figure: Figure) -> Figure:
+    """The figure with its layout made once and for all: each file would make it anew."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
 def rendered(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     """The figure's file."""
     target = io.BytesIO()

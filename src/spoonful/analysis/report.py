@@ -16,7 +16,7 @@ import torch
 import spoonful
 from spoonful.analysis import ours, paper
 from spoonful.analysis.drawing import Drawing, Table
-from spoonful.analysis.plots import Mode, rendered, styled
+from spoonful.analysis.plots import Mode, rendered, settled, styled
 from spoonful.analysis.subject import Subject
 from spoonful.training.journal import plain
 
@@ -93,7 +93,7 @@ def analyze(
         for mode in _MODES:
             if drawing.draw is not None:
                 with styled(mode) as theme:
-                    figure = drawing.draw(theme)
+                    figure = settled(drawing.draw(theme))
                     pictures[mode] = rendered(figure, "svg")
                     if mode == "light":
                         (out / f"{name}.svg").write_bytes(pictures[mode])

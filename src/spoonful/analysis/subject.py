@@ -9,7 +9,6 @@ import copy
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 
 from spoonful.analysis.cases import FORMS, Cases, about_centroid, measure, resized
 from spoonful.batch import Batch
-from spoonful.data import protocols
+from spoonful.data import protocols, synthetic
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.data.pairs import PairGenerator
@@ -182,7 +181,7 @@ class Subject:
             changes, loss = compared(model, found, batch)
             cases.append(_cases(batch, found))
             steps.append(changes)
-            factor = 10 ** (-1.7 * (number % 12) / 11)
+            factor = 10 ** (-1.7 * number / max(1, self.steps - 1))
             shrunk.append((factor, compared(model, found, batch, factor)[0]))
             adam.zero_grad()
             loss.backward()
@@ -325,24 +324,34 @@ def _cases(batch: Batch, found: Registration) -> Cases:
 # --- where subjects come from ---
 
 
-def small(*, pairs: int = 64, steps: int = 48) -> Subject:
-    """A little DCP, trained for some seconds on the embedded corpus: with Kabsch, and perturbed."""
-    from spoonful.data import synthetic
+def small(*, pairs: int = 64, steps: int = 48, trained: bool = True) -> Subject:
+    """A little DCP, trained for some seconds on the embedded corpus: with Kabsch, and perturbed.
 
-    curves, models = [], []
+    Args:
+        pairs: test pairs to look at.
+        steps: training steps to take where training is looked at.
+        trained: False leaves it as it is made, without curves, for what does not look at it.
+    """
+    curves: list[Curve] = []
+    config = override(Config(), _SMALL)
+    model = build.model(config).eval()
     shapes = {
         split: synthetic.load(split, per_category=6, points=192) for split in ("train", "test")
     }
-    for label, extra in (("Kabsch alone", ()), ("perturbed start, 60°", ("refine=perturbed",))):
-        config = override(Config(), [*_SMALL, *extra])
-        with _folder() as folder:
-            train(config, out=folder, corpus=shapes["train"], quiet=True)
-            curves.append(Curve(label, _log(folder)))
-            models.append(checkpoint.load_model(folder))
-    config = override(Config(), _SMALL)
+    modes = {"perturbed start, 60°": "perturbed", "Kabsch alone": "none"} if trained else {}
+    for label, mode in modes.items():
+        with tempfile.TemporaryDirectory() as folder:
+            train(
+                override(config, [f"refine={mode}"]),
+                out=folder,
+                corpus=shapes["train"],
+                quiet=True,
+            )
+            curves.insert(0, Curve(label, _log(Path(folder))))
+            model = checkpoint.load_model(folder)
     return Subject(
         name="a small DCP, trained briefly on the embedded corpus",
-        model=without_layer(models[0]),
+        model=model,
         data=shapes["test"],
         training_data=shapes["train"],
         protocol=build.protocol(config),
@@ -351,12 +360,6 @@ def small(*, pairs: int = 64, steps: int = 48) -> Subject:
         pairs=pairs,
         steps=steps,
     )
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
 
 
 def open_subject(

@@ -22,8 +22,8 @@ def analyze_command(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A training run's folder, a checkpoint, weights as dcp-v2:FILE, or a name. Without "
-            "one, a small network is trained on the spot."
+            help="A training run's folder, a checkpoint, weights as dcp-v2:FILE, or a name. "
+            "Without one, a small network is trained on the spot."
         ),
     ] = None,
     data: Annotated[
@@ -65,8 +65,9 @@ def analyze_command(
             raise ValueError(f"{name} must be at least 2, got {value}")
     with console.status("") as status:
         if model is None:
+            needless = {"feasible-set", "rho-during-training"} if runs else {"feasible-set"}
             status.update("training a small network")
-            subject = small(pairs=pairs, steps=steps)
+            subject = small(pairs=pairs, steps=steps, trained=not set(chosen) <= needless)
             if runs:
                 subject.curves = [curve for run in runs for curve in read_curves(run)]
         else:
