@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from spoonful import SpoonfulLayer, kabsch, refine, stability
+from spoonful.geometry import kernels
 
 
 @pytest.fixture
@@ -118,3 +119,12 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
 def test_bad_settings_say_what_is_wanted(arguments, message):
     with pytest.raises(ValueError, match=message):
         SpoonfulLayer(**arguments)
+
+
+def test_kernels_can_be_switched_off_by_an_argument(clouds):
+    leaf = clouds[0].clone().requires_grad_()
+    by_torch = SpoonfulLayer(kernels=False)(leaf, clouds[1]).poses()
+    assert "PoseHead" not in str(by_torch.rotation.grad_fn)
+    with kernels.disabled():
+        poses = SpoonfulLayer()(leaf, clouds[1]).poses()
+    assert torch.equal(poses.rotation, by_torch.rotation)

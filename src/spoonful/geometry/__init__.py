@@ -9,6 +9,7 @@ from spoonful.geometry.kabsch import kabsch
 from spoonful.geometry.layer import LayerOutput, SpoonfulLayer
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.neighbors import Neighbors, nearest
+from spoonful.geometry.packed import kabsch_packed, moments_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import linearized_step, refine
 from spoonful.geometry.so3 import (
@@ -31,8 +32,10 @@ __all__ = [
     "gram_schmidt",
     "hat",
     "kabsch",
+    "kabsch_packed",
     "linearized_step",
     "moments",
+    "moments_packed",
     "nearest",
     "random_rotation",
     "refine",

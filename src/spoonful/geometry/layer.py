@@ -12,7 +12,8 @@ from spoonful.geometry.checks import check_correspondences, working_dtype
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.kernels import Plan
-from spoonful.geometry.moments import moments
+from spoonful.geometry.moments import Moments, Spreads, moments
+from spoonful.geometry.packed import moments_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import Form, check_form, check_iterations, refine_moments
 from spoonful.geometry.so3 import random_rotation
@@ -73,6 +74,7 @@ class SpoonfulLayer(nn.Module):
               that are isometric to the source, not merely oriented like it.
         max_degrees: the bound of "perturbed".
         starts: how many perturbed starts for each cloud.
+        kernels: whether compiled kernels may be used where there are some (`geometry.kernels`).
 
     >>> layer = SpoonfulLayer()
     >>> source = torch.randn(8, 100, 3)
@@ -91,6 +93,7 @@ class SpoonfulLayer(nn.Module):
         *,
         max_degrees: float = 60.0,
         starts: int = 1,
+        kernels: bool = True,
     ) -> None:
         super().__init__()
         check_form(form)
@@ -108,6 +111,7 @@ class SpoonfulLayer(nn.Module):
         self.start: Start = start
         self.max_degrees = max_degrees
         self.starts = starts
+        self.kernels = kernels
 
     def forward(
         self,
@@ -131,22 +135,63 @@ class SpoonfulLayer(nn.Module):
             `LayerOutput`.
         """
         check_correspondences(source, target, weights, mask)
-        plan = Plan(0, self.form, "kabsch")
-        if self.training:
-            plan = Plan(self.iterations, self.form, self.start)
+        plan = self._plan()
         turns = None
         if plan.start == "perturbed":
-            turns = random_rotation(
-                *source.shape[:-2],
-                self.starts,
-                max_degrees=self.max_degrees,
-                generator=generator,
-                dtype=working_dtype(source, target, *(() if weights is None else (weights,))),
-                device=source.device,
-            )
-        usable = kernels.usable(source, target, weights, mask, turns)
+            dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+            turns = self._turns(source[..., 0, 0].detach().to(dtype), plan, generator)
+        usable = self.kernels and kernels.usable(source, target, weights, mask, turns)
         head = kernels.layer_poses if usable else composite_head
         return LayerOutput(head(source, target, weights, mask, turns, plan))
+
+    def packed(
+        self,
+        source: Tensor,
+        target: Tensor,
+        offsets: Tensor,
+        weights: Tensor | None = None,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> LayerOutput:
+        """Fit matched clouds of unequal sizes that lie one after the other, without padding.
+
+        Args:
+            source: (M, 3), all clouds.
+            target: (M, 3), the match of each source point.
+            offsets: (B + 1,) integers: cloud b is `source[offsets[b]:offsets[b + 1]]`.
+            weights: (M,), >= 0; equal if None.
+            generator: randomness of start="perturbed"; the global one if None.
+
+        Returns:
+            `LayerOutput` with rotations (B, P, 3, 3).
+
+        >>> source = torch.randn(9, 3)
+        >>> SpoonfulLayer().packed(source, source, torch.tensor([0, 4, 9])).poses().rotation.shape
+        torch.Size([2, 6, 3, 3])
+        """
+        m = moments_packed(source, target, offsets, weights)
+        plan = self._plan()
+        return LayerOutput(head_from_moments(m, self._turns(m.total, plan, generator), plan))
+
+    def _plan(self) -> Plan:
+        if self.training:
+            return Plan(self.iterations, self.form, self.start)
+        return Plan(0, self.form, "kabsch")
+
+    def _turns(
+        self, clouds: Tensor, plan: Plan, generator: torch.Generator | None
+    ) -> Tensor | None:
+        """Turns (..., starts, 3, 3) for clouds (...), in their precision; None if not wanted."""
+        if plan.start != "perturbed":
+            return None
+        return random_rotation(
+            *clouds.shape,
+            self.starts,
+            max_degrees=self.max_degrees,
+            generator=generator,
+            dtype=clouds.dtype,
+            device=clouds.device,
+        )
 
     def extra_repr(self) -> str:
         """The settings, as they were given."""
@@ -179,7 +224,12 @@ def composite_head(
         The Kabsch pose, unless the start is given, and the refined poses, iteration by iteration:
         rotation (..., P, 3, 3).
     """
-    m = moments(source, target, weights, mask, spreads=plan.form if plan.iterations else "none")
+    spreads: Spreads = plan.form if plan.iterations else "none"
+    return head_from_moments(moments(source, target, weights, mask, spreads=spreads), start, plan)
+
+
+def head_from_moments(m: Moments, start: Tensor | None, plan: Plan) -> Pose:
+    """`composite_head` of clouds with these moments."""
     pose = None if plan.start == "given" else pose_from_moments(m)
     found = []
     if pose is not None:
