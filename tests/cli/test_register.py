@@ -110,8 +110,14 @@ def test_json_is_all_there_is_on_standard_output(scans: Path, capsys: Any) -> No
 def test_a_doubtful_result_is_printed_and_exits_with_3(scans: Path, capsys: Any) -> None:
     assert run(["register", PAIR[0], "other.xyz"]) == 3
     assert re.search(r"confidence .* doubtful", capsys.readouterr().out)
-    assert run(["register", PAIR[0], "other.xyz", "--json"]) == 3
-    assert json.loads(capsys.readouterr().out)["confident"] is False
+    # Without a single inlier there is no RMSE either, and NaN is no JSON.
+    words = ["register", PAIR[0], "other.xyz", "--voxel", "1e-9"]
+    assert run([*words, "--json", "--pose", "p.json", "--report", "r.html"]) == 3
+    result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (result["confident"], result["rmse"]) == (False, None)
+    assert json.loads(Path("p.json").read_text(), parse_constant=pytest.fail)["rmse"] is None
+    assert run(words) == 3
+    assert "nan" not in capsys.readouterr().out + Page(Path("r.html")).text.lower()
 
 
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las"])

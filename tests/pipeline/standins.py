@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -64,7 +65,7 @@ def aligned(source: object, target: object, **options: Any) -> Alignment:
         candidates=(Candidate("pairs", ratio, 0.01, pose),),
         poses={"start": start, "global": half, "refined": half, "final": pose},
         inlier_ratio=ratio,
-        rmse=float(gap[inlier].square().mean().sqrt()) if len(near) else 0.0,
+        rmse=float(gap[inlier].square().mean().sqrt()) if len(near) else math.nan,
         radius=radius,
         overlap=ratio,
         confidence=ratio,

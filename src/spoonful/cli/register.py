@@ -221,13 +221,14 @@ def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]
         Fact("", value, unit).shown().replace("\N{NO-BREAK SPACE}", " ")
         for value in (found.radius, found.rmse)
     )
+    rated = f", RMSE {spread}" if math.isfinite(found.rmse) else ""
     about = "" if turn.axis is None else f" about {axis_text(turn.axis)}"
     shift = vector_text(found.pose.translation.tolist())
     word = "confident" if found.confident else "doubtful"
     lines = [
         ("rotation", f"{turn.degrees:.3f}°{about}"),
         ("translation", f"{shift} {unit}".rstrip()),
-        ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}, RMSE {spread}"),
+        ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}{rated}"),
         ("overlap", f"{found.overlap:.0%}"),
         ("confidence", f"{share_text(found.confidence)}: {word}"),
         ("time", f"{found.seconds:.2f} s"),

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from spoonful.extras import MissingExtra, require
 from spoonful.pipeline import register
-from spoonful.pipeline.posefile import read_pose
+from spoonful.pipeline.posefile import plain, read_pose
 from spoonful.pipeline.report import turn_of, write_report
 from spoonful.pipeline.workers import TimeLimit, Worker, WorkerDied
 from spoonful.view.files import write_whole
@@ -148,7 +148,7 @@ def register_pair(pair: Pair, settings: Settings) -> Row:
             unit=settings.unit,
         )
     summary = alignment.summary()
-    row = {name: summary[name] for name in COLUMNS if name in summary}
+    row = {name: plain(summary[name]) for name in COLUMNS if name in summary}
     return row | {
         "status": "confident" if alignment.confident else "doubtful",
         "rotation_degrees": turn_of(alignment.pose.rotation).degrees,

@@ -12,6 +12,7 @@ Files of other programs are understood too, see `read_pose`.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     tensor([0., 0., 0.], dtype=torch.float64)
     """
     matrix = check_matrix(pose.matrix(), "pose")
-    entries = {"format": FORMAT, "version": 1, "T_target_source": matrix.tolist(), **about}
+    entries = {"format": FORMAT, "version": 1, "T_target_source": matrix.tolist(), **plain(about)}
     # One row of the matrix on a line: the file is read by people as well.
     lines = [f"  {json.dumps(name)}: {_entry(value)}" for name, value in entries.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
@@ -122,6 +123,21 @@ def check_matrix(matrix: Any, name: str = "pose") -> Tensor:
         else:
             what = f"is a reflection (determinant {determinant:.3g})"
         raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
+    return value
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: what is not a finite number becomes null.
+
+    >>> plain({"rmse": float("nan"), "poses": [(1.0, 2)]})
+    {'rmse': None, 'poses': [[1.0, 2]]}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
     return value
 
 

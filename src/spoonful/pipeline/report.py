@@ -16,6 +16,7 @@ from torch import Tensor
 from spoonful.extras import require
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
+from spoonful.pipeline.posefile import plain
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -67,7 +68,7 @@ def write_report(
     stops = _stops(alignment.poses, alignment.pose)
     kept = sample(len(source), max_points)
     seen = source.select(kept)
-    residuals = _residuals(seen.points, target.points, stops)
+    residuals = _residuals(seen.points, target.points, stops, 4 * alignment.radius)
     first, last = _apart(names)
     layers = [
         CloudLayer(first, seen.points, seen.normals, residuals, seen.colors, moves=True),
@@ -97,7 +98,7 @@ def write_report(
         warnings=alignment.warnings,
         notes=notes,
         tables=_tried(alignment),
-        # A few times what counts as near: the rest is not part of the overlap.
+        # A few times what counts as near: what is farther is not part of the overlap.
         scale=ColorScale("residual", unit, low=0.0, high=3 * alignment.radius),
         command=command,
         up=up,
@@ -135,7 +136,7 @@ def record(alignment: Alignment, names: Sequence[str], unit: str = "") -> dict[s
         "source": names[0],
         "target": names[1],
         "unit": unit or None,
-        **alignment.summary(),
+        **plain(alignment.summary()),
         "rotation_degrees": turn.degrees,
         "rotation_axis": None if turn.axis is None else list(turn.axis),
         "translation": alignment.pose.translation.tolist(),
@@ -208,13 +209,13 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
     """The numbers of a registration, in the order in which they are read."""
     turn = turn_of(alignment.pose.rotation)
     shift = alignment.pose.translation
-    near = _length(alignment.radius, unit)
+    near, rated = _length(alignment.radius, unit), math.isfinite(alignment.rmse)
     rows = [
         Fact("Rotation", turn.degrees, "°"),
         Fact("Axis", "none" if turn.axis is None else axis_text(turn.axis)),
         Fact("Translation", vector_text(shift.tolist()), unit),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
-        Fact("Inlier RMSE", alignment.rmse, unit),
+        Fact("Inlier RMSE", alignment.rmse, unit) if rated else Fact("Inlier RMSE", "none"),
         Fact("Overlap", f"{alignment.overlap:.0%}"),
         Fact("Confidence", share_text(alignment.confidence)),
         Fact("Method", alignment.method),
@@ -277,15 +278,17 @@ def _same(a: Pose, b: Pose) -> bool:
 
 
 def _residuals(
-    source: Tensor, target: Tensor, stops: Sequence[tuple[str, Pose]]
+    source: Tensor, target: Tensor, stops: Sequence[tuple[str, Pose]], most: float
 ) -> Sequence[Tensor]:
-    """For each pose, (N,) distances of the moved points to the nearest of the target."""
+    """For each pose, (N,) distances of the moved points to the target, or `most` if it is less."""
     spatial = require("scipy.spatial", extra="classical", why="Measuring residuals")
     tree = spatial.cKDTree(target.numpy())
     rows = []
     for _, pose in stops:
         moved = pose.to(torch.float64).apply(source.to(torch.float64))
-        rows.append(torch.from_numpy(tree.query(moved.numpy(), workers=1)[0]))
+        # Bounded: the nearest of millions of points that are all far takes the tree minutes.
+        found = tree.query(moved.numpy(), distance_upper_bound=most)[0]
+        rows.append(torch.from_numpy(found).clamp_max(most))
     return torch.stack(rows)  # type: ignore[return-value]  # a tensor is a sequence of its rows
 
 
