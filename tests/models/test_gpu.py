@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
 from models.helpers import make_batch, small_dcp, small_rpmnet, with_layer
+from spoonful.geometry import kernels
 from spoonful.metrics import rotation_error_degrees
+from spoonful.models.matcher import Matcher
+from spoonful.models.neighborhoods import ball, knn
+from spoonful.models.parameters import Annealing
 
 pytestmark = [
     pytest.mark.gpu,
@@ -48,6 +54,59 @@ def test_compiled_bfloat16_training_is_close_to_float32(build):
         loss = model.loss(model(batch), batch)
     loss.backward()
     assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
+def test_with_kernels_bfloat16_is_as_near_to_float32_as_without(build):
+    batch = make_batch(4, 64, 60).to("cuda")
+    model = with_layer(build).cuda().train()
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+
+    def gradient(bf16, off):
+        model.load_state_dict(state)
+        model.zero_grad()
+        with kernels.disabled() if off else nullcontext():
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=bf16):
+                output = model(batch)
+            model.loss(output, batch).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    exact = gradient(False, True)
+    exact_too = gradient(False, False)
+    without, fused = gradient(True, True), gradient(True, False)
+    cosine = torch.nn.functional.cosine_similarity
+    assert cosine(exact_too, exact, dim=0) > 0.9999
+    assert 1 - cosine(fused, exact, dim=0) < max(0.02, 2 * (1 - cosine(without, exact, dim=0)))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("points", [300, 1024])
+def test_neighbours_and_soft_matches_are_those_of_torch(points, masked):
+    generator = torch.Generator("cuda").manual_seed(0)
+    kind = {"device": "cuda", "generator": generator}
+    cloud = torch.rand(3, points, 3, **kind)
+    mask = torch.rand(3, points, **kind) < 0.8 if masked else None
+    with kernels.disabled():
+        expected = knn(cloud, 20, mask=mask), ball(cloud, 0.2, 32, mask=mask)
+    for a, b in zip(
+        (knn(cloud, 20, mask=mask), ball(cloud, 0.2, 32, mask=mask)), expected, strict=True
+    ):
+        assert torch.equal(a.sort(-1).values, b.sort(-1).values)
+    of_source, of_target = (torch.randn(3, points, 16, **kind).requires_grad_() for _ in range(2))
+    annealing = Annealing(
+        torch.full((3,), 2.0, device="cuda"), torch.full((3,), 20.0, device="cuda")
+    )
+    results = []
+    for off in (nullcontext(), kernels.disabled()):
+        with off:
+            found = Matcher()(
+                of_source, of_target, cloud, annealing, source_mask=mask, target_mask=mask
+            )
+        outputs = [found.matches, found.source_inliers, found.target_inliers]
+        loss = sum((x * x.detach().roll(1, 1)).sum() for x in outputs)
+        results.append([*outputs, *torch.autograd.grad(loss, [of_source, of_target])])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
 def test_register_answers_on_the_device_of_the_cloud():

@@ -162,10 +162,13 @@ def edge_stack(
 
 
 def _in_triton(index: Tensor, layers: Sequence[nn.Module]) -> bool:
-    """Whether the kernels that save memory are wanted, and can be used."""
+    """Whether Triton's kernels are to be used: not by a compiler, unless to save memory.
+
+    They never write the last layer, but what a compiler makes of torch's operations is faster.
+    """
     weights = [layer.weight for layer in layers]
     return (
-        kernels.saving_memory()
+        (kernels.saving_memory() or not torch.compiler.is_compiling())
         and all(isinstance(w, Tensor) and max(w.shape[:2]) <= MOST_CHANNELS for w in weights)
         and index.shape[-1] <= MOST_NEIGHBORS
         and index[0].numel() * MOST_CHANNELS < 2**31

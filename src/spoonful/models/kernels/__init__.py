@@ -3,9 +3,10 @@
 They are used where Triton is there and nobody switched kernels off (SPOONFUL_KERNELS=off, or
 `spoonful.geometry.kernels.disabled()`); elsewhere torch's own operations compute the same.
 
-Neighbours and soft assignment are always faster so. The networks on edges (edges_triton.py) need a
-third to two thirds of the memory but more time (benchmarks/results/models-cuda.md): they are used
-where asked for, by SPOONFUL_KERNELS=all.
+Neighbours and soft assignment are always faster so. Networks on edges (edges_triton.py) are faster
+than torch's operations one by one, but slower than what torch.compile makes of them; they need a
+third to two thirds of the memory (benchmarks/results/models-cuda.md). So a compiler gets torch's
+operations, unless memory matters more: SPOONFUL_KERNELS=all.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ def _at_output(
     there,
     channel,
     COUNT: tl.constexpr,
+    ROWS: tl.constexpr,
 ):
     """The whole gradient at a tile of a layer's output: the next layer's, pooling's and the norm's.
 
@@ -108,9 +109,15 @@ def _at_output(
         more = at_sum[None, :] + 2 * out * at_squares[None, :]
         g += tl.where(counted[:, None], more, 0.0)
     if d_extreme is not None:
-        at = point[:, None] * COUNT + channel[None, :]
-        chosen = tl.load(arg + at, mask=real, other=-1).to(tl.int32) == place[:, None]
-        g += tl.load(d_extreme + at, mask=real & chosen, other=0).to(tl.float32)
+        if ROWS == 1:  # one point, whose numbers all its edges share
+            at = tl.min(point, 0) * COUNT + channel
+            chosen = tl.load(arg + at, mask=channel < COUNT, other=-1).to(tl.int32)
+            pull = tl.load(d_extreme + at, mask=channel < COUNT, other=0).to(tl.float32)
+            g += tl.where(chosen[None, :] == place[:, None], pull[None, :], 0.0)
+        else:
+            at = point[:, None] * COUNT + channel[None, :]
+            chosen = tl.load(arg + at, mask=real, other=-1).to(tl.int32) == place[:, None]
+            g += tl.load(d_extreme + at, mask=real & chosen, other=0).to(tl.float32)
     return tl.where(real, g, 0.0)
 
 
@@ -234,6 +241,7 @@ def first_backward(
             there,
             channel,
             C,
+            ROWS,
         )
         other = tl.load(index + edge, mask=there, other=0).to(tl.int32)
         e = column[None, :]
@@ -404,6 +412,7 @@ def layer_backward(
             there,
             o,
             COUT,
+            ROWS,
         )
         if d_before is not None:
             d_x = tl.dot(g.to(dtype), tl.trans(W))
