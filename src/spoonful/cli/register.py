@@ -347,7 +347,7 @@ def _batch(
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
-        bar = progress.add_task("")
+        bar = progress.add_task("", total=None)
         rows = register_pairs(
             pairs,
             out,
