@@ -22,8 +22,8 @@ from torch import Tensor
 MOST_CHANNELS = 256
 MOST_NEIGHBORS = 64
 _TILE = 64  # edges of a tile at least
-_WAVES = 8  # programs for each multiprocessor
-_FEW_WAVES = 2  # where each program leaves a matrix behind
+_WAVES = 16  # programs for each multiprocessor
+_FEW_WAVES = 4  # where each program leaves a matrix behind
 _WIDE = 128 * 128  # larger matrices do not fit a program's registers beside the rest
 _ENTRY = 16  # columns of the first layer's weights: 3 + 3 + features + bias, padded
 
