@@ -15,6 +15,7 @@ from torch import Tensor
 
 from spoonful.geometry import kabsch, refine, rotation_from_vector, stability, vee
 from spoonful.geometry.exact import matmul3
+from spoonful.geometry.moments import moments
 from spoonful.geometry.refine import Form
 
 FORMS: tuple[Form, Form] = ("source", "target")
@@ -77,20 +78,37 @@ class Cases:
 
 
 def resized(cases: Cases, low: float = 0.02, high: float = 20.0, seed: int = 0) -> Cases:
-    """The same with the matches of each case scaled about their centroid, by a random factor.
+    """The same with matches of another size: `low` to `high` times as large as their sources.
 
-    Factors are uniform in their logarithm. Kabsch's rotation is what it was; rho is not.
+    Sizes are random, and uniform in their logarithm. Kabsch's rotation is what it was; rho is not.
     """
     generator = torch.Generator().manual_seed(seed)
     share = torch.rand(len(cases), 1, 1, generator=generator)
     factor = low * (high / low) ** share
-    return Cases(cases.source, about_centroid(cases.matches, factor), cases.weights)
+    matches = with_extent(cases.matches, cases.source, factor, cases.weights)
+    return Cases(cases.source, matches, cases.weights)
 
 
-def about_centroid(matches: Tensor, factor: Tensor | float) -> Tensor:
-    """Clouds (..., N, 3) scaled about their centroids."""
+def with_extent(
+    matches: Tensor, source: Tensor, factor: Tensor | float, weights: Tensor | None = None
+) -> Tensor:
+    """Matches (B, N, 3) scaled about their centroids to `factor` times the extent of the source.
+
+    The factor carries no gradient: to what made the matches, they are scaled by a number.
+
+    >>> cloud = torch.randn(1, 50, 3)
+    >>> small = with_extent(7 * cloud, cloud, 0.5)
+    >>> torch.allclose(small - small.mean(1), (cloud - cloud.mean(1)) / 2, atol=1e-5)
+    True
+    """
+    with torch.no_grad():
+        m = moments(source, matches.float(), weights)
+        assert m.source is not None
+        assert m.target is not None
+        sizes = [each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (m.source, m.target)]
+        ratio = (sizes[0] / sizes[1]).sqrt()[:, None, None].to(matches.dtype)
     centre = matches.mean(-2, keepdim=True)
-    return centre + factor * (matches - centre)
+    return centre + factor * ratio * (matches - centre)
 
 
 def scaled(scales: Sequence[float], *, points: int = 128, noise: float = 0.05) -> Cases:
@@ -155,12 +173,13 @@ def growth(cases: Cases, form: Form, *, rounds: int = 40) -> Tensor:
     """
     dtype = cases.source.dtype
     # Small, so that growth is linear; large against rounding, so that it is growth.
-    size = 1e-3 if dtype == torch.float32 else 1e-6
+    largest, smallest = (1e-3, 1e-6) if dtype == torch.float32 else (1e-6, 1e-12)
     best = kabsch(cases.source, cases.matches, cases.weights).rotation
     error = torch.tensor([1.0, 0.7, -0.4], dtype=dtype).expand(len(cases), 3)
     factor = torch.ones(len(cases), dtype=dtype)
     for _ in range(rounds):
         error = error / error.norm(dim=-1, keepdim=True).clamp_min(1e-30)
+        size = (0.02 / factor).clamp(smallest, largest).unsqueeze(-1)
         start = matmul3(best, rotation_from_vector(size * error))
         after = refine(
             cases.source,

@@ -112,9 +112,10 @@ def divergence_vs_rho(subject: Subject) -> Drawing:
             for axes, key, floor in ((left, "growth", 1e-4), (right, "divergence", 1e-17)):
                 values = torch.cat([c[key] for c in columns]).clamp_min(floor).tolist()
                 scatter(axes, rho, values, **look)  # type: ignore[arg-type]
-        ends = (5e-3, 80.0)
+        every = torch.cat([columns["rho"] for columns in found.values()])
+        ends = (max(float(every.min()) / 2, 1e-3), float(every.max()) * 2)
         left.plot(ends, ends, color=theme.ink, lw=0.7, label="as predicted")
-        steps = torch.logspace(-2, 1.9, 60)
+        steps = torch.logspace(math.log10(ends[0]), math.log10(ends[1]), 90)
         # Kabsch and each iteration round nine entries, and pass on what those before them left.
         sums = [torch.stack([steps**j for j in range(k + 1)]).sum(0) for k in range(1, 6)]
         for digits, dash in ((24, "-"), (53, "--")):
@@ -133,7 +134,7 @@ def divergence_vs_rho(subject: Subject) -> Drawing:
         "Divergence and rho",
         f"Left: a small error of the rotation, refined; its measured growth per iteration against "
         f"the spectral radius rho, for {len(network)} cases of the network, and the same with "
-        "their matches scaled by 0.02 to 20. "
+        "matches 0.02 to 20 times as large as their sources. "
         "Right: the paper's divergence D, started at Kabsch, where rounding is the only error. In "
         "float64 the same cases have the same rho and diverge by 2^29 times less; lines: one "
         "rounding an iteration, grown by rho. The table says, over the cases with D > 1e-5, "
@@ -258,20 +259,20 @@ def precision(subject: Subject) -> Drawing:
         settings.append(_Setting("bf16", torch.float32, autocast=True))
     else:
         missing.append("bf16, whose products this processor does not have")
-    batches = list(subject.training_batches(6))
+    batches = list(subject.training_batches(min(6, subject.steps)))
     rows: list[tuple[Any, ...]] = []
     trained = copy.deepcopy(subject.model)
     states = (
-        ("fresh weights", subject.fresh().train(), 1.0),
-        ("trained weights", trained, 1.0),
-        ("trained, matches shrunk to 1/10", trained, 0.1),
+        ("fresh weights", subject.fresh().train(), None),
+        ("trained weights", trained, None),
+        ("trained, matches 1/10 as large", trained, 0.1),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for state, model, factor in states:
+        for state, model, extent in states:
             for setting in settings:
                 for number_, batch in enumerate(batches):
-                    changes = _step_in(setting, model, batch, factor)
+                    changes = _step_in(setting, model, batch, extent)
                     rows += [
                         (state, setting.name, form, geometry, number_, *step)
                         for (form, geometry), step in changes.items()
@@ -319,11 +320,12 @@ def precision(subject: Subject) -> Drawing:
     }
     return Drawing(
         "The same step in several precisions",
-        "What the layer changes in the gradient of the last layer, |g' - g| / |g|, in six training "
-        "steps; a mark at the left edge is no change at all. Whatever the network computes in, the "
-        "change is the rounding of the geometry, grown by rho; matches that are shrunk to a tenth "
-        "have a rho of about 9 in target form. In float64 geometry it is 2^29 times smaller, and "
-        f"mostly lost when a float32 network rounds it.{absent}",
+        "What the layer changes in the gradient of the last layer, |g' - g| / |g|, in "
+        f"{len(batches)} training steps; a mark at the left edge is no change at all. Whatever the "
+        "network computes in, the change is the rounding of the geometry, grown by rho; matches a "
+        "tenth as large as their sources have a rho of about 9 in target form. In float64 geometry "
+        "it is 2^29 times smaller, and mostly lost when a float32 network rounds it."
+        f"{absent}",
         Table(
             (
                 "weights",
@@ -343,7 +345,7 @@ def precision(subject: Subject) -> Drawing:
 
 
 def _step_in(
-    setting: _Setting, model: RegistrationModel, batch: Batch, factor: float
+    setting: _Setting, model: RegistrationModel, batch: Batch, extent: float | None
 ) -> dict[Key, Step]:
     """`compared` with a copy of the model, in a precision."""
     mine = copy.deepcopy(model).to(setting.dtype)
@@ -355,7 +357,7 @@ def _step_in(
             batch.source.device.type, dtype=torch.bfloat16, enabled=setting.autocast
         ):
             found = mine(moved)
-        return compared(mine, found, moved, factor)[0]
+        return compared(mine, found, moved, extent)[0]
     finally:
         torch.set_float32_matmul_precision(before)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from spoonful.analysis.cases import FORMS, Cases, measure, scaled, spearman
+from spoonful.analysis.cases import FORMS, Cases, measure, resized, scaled, spearman
 from spoonful.analysis.drawing import Drawing, Table, number
 from spoonful.analysis.plots import MARKERS, PAGE, Theme, canvas, legend_below, scatter
 from spoonful.analysis.subject import Key, Subject
@@ -84,17 +84,13 @@ def feasible_set(subject: Subject) -> Drawing:
 
 def loss_landscape(subject: Subject) -> Drawing:
     """The loss of each column on its own, for a benign and a divergent case, in target form."""
-    everything = [
-        ("one of this model's cases", subject.cases),
-        ("in training", subject.epoch.cases),
+    pool = [
+        ("a case of this model", subject.cases),
+        ("a case of training", subject.epoch.cases),
+        ("a case of training, resized", resized(subject.epoch.cases)),
     ]
-    calm = _extreme(everything, highest=False)
-    wild = _extreme(everything, highest=True)
-    if wild.divergence < 0.1:
-        made = scaled([0.04])
-        size = float(measure(made, "target")["divergence"][0])
-        wild = _Found("matches scaled by 0.04: none of this model's cases diverged", made, size)
-    panels = [_Landscape(calm, moved=0.0), _Landscape(wild, moved=0.25)]
+    calm, wild = _calm_and_wild(pool)
+    panels = [_Landscape(calm, moved=0.0), _Landscape(wild, moved=0.03)]
     rows = [
         (name, what, column + 1, *point.tolist())
         for name, panel in zip(("benign", "divergent"), panels, strict=True)
@@ -135,14 +131,26 @@ class _Found(NamedTuple):
     divergence: float
 
 
-def _extreme(everything: list[tuple[str, Cases]], *, highest: bool) -> _Found:
-    """The case with the largest or smallest divergence in the paper's setting."""
-    found: list[_Found] = []
-    for what, cases in everything:
-        values = measure(cases, "target")["divergence"]
-        number = int(values.argmax() if highest else values.argmin())
-        found.append(_Found(what, cases[number], float(values[number])))
-    return (max if highest else min)(found, key=lambda one: one.divergence)
+def _calm_and_wild(pool: list[tuple[str, Cases]]) -> tuple[_Found, _Found]:
+    """The case with the smallest rho, and of those that diverge the one that is easiest to see."""
+    calm, wild = [], []
+    for what, cases in pool:
+        values = measure(cases, "target")
+        least = int(values["rho"].argmin())
+        calm.append((float(values["rho"][least]), what, cases[least], values["divergence"][least]))
+        diverged = values["divergence"] > 0.1
+        if diverged.any():
+            distance = values["distance"].masked_fill(~diverged, torch.inf)
+            near = int(distance.argmin())
+            wild.append((float(distance[near]), what, cases[near], values["divergence"][near]))
+    if not wild:
+        made = scaled([0.04])
+        wild.append((0.0, "made of noise", made, measure(made, "target")["divergence"][0]))
+    calmest, wildest = (
+        _Found(what, case, float(size))
+        for _, what, case, size in (min(some, key=lambda one: one[0]) for some in (calm, wild))
+    )
+    return calmest, wildest
 
 
 class _Landscape:
@@ -246,10 +254,10 @@ def divergence_vs_gradient(subject: Subject) -> Drawing:
     """What the layer changes in the last layer's gradient, against the divergence."""
     epoch = subject.epoch
     keys: list[Key] = [(form, geometry) for form in FORMS for geometry in ("float32", "float64")]
-    everything = [*((1.0, changes) for changes in epoch.steps), *epoch.shrunk]
+    everything = [*(("own", changes) for changes in epoch.steps), *epoch.shrunk]
     rows = [
-        (number, factor, form, geometry, *changes[form, geometry])
-        for number, (factor, changes) in enumerate(everything)
+        (number, extent, form, geometry, *changes[form, geometry])
+        for number, (extent, changes) in enumerate(everything)
         for form, geometry in keys
     ]
     chosen = [row for row in rows if row[2:4] == ("target", "float32")]
@@ -283,16 +291,17 @@ def divergence_vs_gradient(subject: Subject) -> Drawing:
     return Drawing(
         "Divergence and the gradient",
         f"Each mark is a training step from fresh weights ({len(epoch.steps)} steps of "
-        f"{subject.batch_size} pairs), once as it was and once with the matches shrunk by up to "
-        "50: the mean relative change that the layer makes, element by element, to the gradient of "
-        "the last layer before matching, against the divergence of the rotations. In target form "
+        f"{subject.batch_size} pairs), once as it was and once with the matches brought to "
+        "1 to 1/50 of the source's extent: the mean relative change that the layer makes, element "
+        "by element, to the gradient of the last layer before matching, against the divergence of "
+        "the rotations. In target form "
         f"and float32 they go together (rank correlation {correlation:.2f}), as the paper found. "
         "In float64 geometry the same steps have the gradient of Kabsch; no change at all is "
         f"drawn at {_NOTHING:g}.",
         Table(
             (
                 "step",
-                "matches_scaled_by",
+                "extent_of_matches",
                 "form",
                 "geometry",
                 "divergence",
@@ -376,7 +385,8 @@ def _against(
     return Drawing(
         title,
         f"{comment} {len(own) // 2} cases of a stretch of training from fresh weights, and the "
-        "same with their matches scaled by 0.02 to 20; target form, float32; rank correlation "
+        "same with matches 0.02 to 20 times as large as their sources; target form, float32; rank "
+        "correlation "
         f"{correlation:.2f}. Colours and markers tell rho, which the paper did not know of.",
         Table.of(
             {name: values[name].tolist() for name in (x[0], y[0], "rho")}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from spoonful.analysis.cases import FORMS, Cases, about_centroid, measure, resized
+from spoonful.analysis.cases import FORMS, Cases, measure, resized, with_extent
 from spoonful.batch import Batch
 from spoonful.data import protocols, synthetic
 from spoonful.data.collate import collate
@@ -84,7 +84,8 @@ class Epoch(NamedTuple):
     Attributes:
         cases: the matched clouds it met.
         steps: what the layer changed in each step.
-        shrunk: what it would have changed, had the matches been smaller: the factor, and changes.
+        shrunk: what it would have changed, had the matches had another extent: 1 to 1/50 of the
+            source's.
     """
 
     cases: Cases
@@ -181,8 +182,8 @@ class Subject:
             changes, loss = compared(model, found, batch)
             cases.append(_cases(batch, found))
             steps.append(changes)
-            factor = 10 ** (-1.7 * number / max(1, self.steps - 1))
-            shrunk.append((factor, compared(model, found, batch, factor)[0]))
+            extent = 50 ** (-number / max(1, self.steps - 1))
+            shrunk.append((extent, compared(model, found, batch, extent)[0]))
             adam.zero_grad()
             loss.backward()
             adam.step()
@@ -233,7 +234,7 @@ def without_layer(model: RegistrationModel) -> RegistrationModel:
 
 
 def compared(
-    model: RegistrationModel, found: Registration, batch: Batch, factor: float = 1.0
+    model: RegistrationModel, found: Registration, batch: Batch, extent: float | None = None
 ) -> tuple[dict[Key, Step], Tensor]:
     """A training step's gradients with and without the layer, from the same matches.
 
@@ -241,7 +242,7 @@ def compared(
         model: the network.
         found: what it made of the batch, with gradients.
         batch: the pairs.
-        factor: scale the matches about their centroids first.
+        extent: scale the matches first, to so many times the extent of the source.
 
     Returns:
         What the layer changes in the last layer's gradient, and the loss with the layer in target
@@ -252,8 +253,9 @@ def compared(
         raise ValueError("this needs a model that matches points, and pairs with known poses")
     parameters = last_layer(model)
 
-    source, weights = batch.source, found.weights
-    matches = about_centroid(found.matches, factor)
+    source, matches, weights = batch.source, found.matches, found.weights
+    if extent is not None:
+        matches = with_extent(matches, source, extent, weights)
     changes: dict[Key, Step] = {}
     total = torch.zeros(())
     for precision, dtype in (("float32", matches.dtype), ("float64", torch.float64)):
