@@ -3,7 +3,7 @@
     python benchmarks/experiment.py --list
     python benchmarks/experiment.py --data data/shapes --device cuda --steps 1500 --out DIR
     python benchmarks/experiment.py --data data/shapes --only kabsch,perturbed-60 --models dcp ...
-    python benchmarks/experiment.py --table DIR [DIR...]        # Markdown, for docs/analysis.md
+    python benchmarks/experiment.py --table DIR [DIR...] --into docs/analysis.md
 
 Runs go one after the other in this process, the most telling first, each ending in one small file
 DIR/MODEL-CONDITION-seedN.json; the same command again goes on with what is missing. `--seconds`
@@ -26,7 +26,11 @@ def main() -> int:
     """Run the command."""
     options = _parser().parse_args()
     if options.table:
-        print(experiment.table(experiment.results(options.table)))
+        text = experiment.table(experiment.results(options.table))
+        if options.into:
+            experiment.put_into(text, options.into)
+        else:
+            print(text)
         return 0
     jobs = experiment.grid(options.models.split(","), options.seeds, _names(options.only))
     if options.list:
@@ -78,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--keep-weights", default="", metavar="NAMES", help="of these runs, dcp-kabsch-seed0,...")
     add("--list", action="store_true", help="show the runs in their order")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
+    add("--into", metavar="FILE", help="put it between the marks in this file instead")
     return parser
 
 

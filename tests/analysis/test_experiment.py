@@ -129,3 +129,15 @@ def test_paired_intervals_hold_the_truth_about_as_often_as_they_say():
 def test_results_without_files_say_so(tmp_path):
     with pytest.raises(ValueError, match="no results"):
         table(results([tmp_path]))
+
+
+def test_a_table_takes_the_place_of_the_last_one_in_a_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- experiment -->\nold\n<!-- end -->\nafter\n")
+    for text in ("one", "two"):
+        experiment.put_into(text, page)
+    expected = "before\n<!-- experiment -->\n\ntwo\n\n<!-- end -->\nafter\n"
+    assert page.read_text() == expected
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="must have lines"):
+        experiment.put_into("text", page)

@@ -80,6 +80,8 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 _VALIDATED = 96  # pairs at most; whole batches, as a smaller last one would be compiled anew
 _LOOKS = 12  # validations of a run
+# Where a table goes in a page.
+_MARKS = ("<!-- experiment -->", "<!-- end -->")
 # What the table has a column for, and what a run's file says of each test.
 _VALUES = (
     "rotation_degrees",
@@ -429,6 +431,16 @@ def table(runs: Sequence[Mapping[str, Any]], *, resamples: int = 1000) -> str:
         mine = [run for run in runs if run["model"] == model]
         parts.append(_table_of(model, mine, resamples))
     return "\n\n".join(parts)
+
+
+def put_into(text: str, path: str | Path) -> None:
+    """Put a table into a file, between its lines `<!-- experiment -->` and `<!-- end -->`."""
+    path = Path(path)
+    before, mark, rest = path.read_text(encoding="utf-8").partition(_MARKS[0])
+    _, end, after = rest.partition(_MARKS[1])
+    if not mark or not end:
+        raise ValueError(f"{path} must have lines {_MARKS[0]} and {_MARKS[1]} to put it between")
+    path.write_text(f"{before}{mark}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def _table_of(model: str, runs: Sequence[Mapping[str, Any]], resamples: int) -> str:
