@@ -20,8 +20,8 @@ from torch import Tensor
 
 from spoonful.geometry import Pose, kabsch
 
-# Matches compared each with each: 4,000 are 64 MB for each of the tables.
-_MOST_MATCHES = 4000
+# Matches compared each with each: the time grows with the cube of their number.
+_MOST_MATCHES = 1200
 
 
 class Hypotheses(NamedTuple):
@@ -45,7 +45,7 @@ def consensus(
     target_normals: Tensor | None = None,
     seeds: int = 256,
     members: int = 12,
-    normal_tolerance: float = 0.35,
+    normal_tolerance: float = 0.25,
 ) -> Hypotheses:
     """Poses that groups of compatible matches agree on.
 
@@ -53,7 +53,7 @@ def consensus(
     compatible ones make a group, whose Kabsch pose is refined once with all matches near it.
 
     Args:
-        source: (K, 3), matched points; if there are very many, the first 4,000 are used.
+        source: (K, 3), matched points; best first: of very many the first 1,200 are used.
         target: (K, 3), the match of each source point.
         tolerance: how far two distances may differ, in the clouds' unit.
         source_normals: (K, 3), with the same inside as the target's.
@@ -112,7 +112,7 @@ def compatible(
     *,
     source_normals: Tensor | None = None,
     target_normals: Tensor | None = None,
-    normal_tolerance: float = 0.35,
+    normal_tolerance: float = 0.25,
 ) -> Tensor:
     """Which pairs of matches can both be right: (K, K) ones and zeros, arguments as `consensus`.
 

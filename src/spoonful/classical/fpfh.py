@@ -80,8 +80,8 @@ def mirrored(features: Tensor) -> Tensor:
     return torch.stack([alpha, phi.flip(-1), theta.flip(-1)], dim=-2).flatten(-3)
 
 
-def mutual_matches(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Points that are each other's most similar one, by their histograms.
+def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Tensor, Tensor]:
+    """Points that are each other's most similar ones, by their histograms, most similar first.
 
     Histograms are compared by the sum of the square roots of products of bins (Bhattacharyya):
     rare bins, which tell most, then weigh more than in a distance of the histograms themselves.
@@ -89,6 +89,8 @@ def mutual_matches(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     Args:
         source: (N, D) from `fpfh`.
         target: (M, D).
+        choices: a match is a pair of points of which each is among so many most similar to the
+            other. More choices find more right matches, and more wrong ones.
 
     Returns:
         Positions (K,) in the source and (K,) in the target.
@@ -98,12 +100,16 @@ def mutual_matches(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     (tensor([0, 2]), tensor([1, 0]))
     """
     likeness = source.sqrt() @ target.sqrt().mT
-    best, there = likeness.max(1)
-    back = likeness.argmax(0)
-    here = torch.arange(len(source))
+    there = likeness.topk(min(choices, len(target)), dim=1).indices
+    # Rows are searched faster than columns.
+    back = likeness.mT.contiguous().topk(min(choices, len(source)), dim=1).indices
+    here = torch.arange(len(source)).unsqueeze(1).expand_as(there)
+    mutual = (back[there] == here.unsqueeze(-1)).any(-1)
+    here, there = here[mutual], there[mutual]
+    alike = likeness[here, there]
     # A point without neighbours is like nothing.
-    mutual = (back[there] == here) & (best > 0)
-    return here[mutual], there[mutual]
+    order = alike.argsort(descending=True, stable=True)[: int((alike > 0).sum())]
+    return here[order], there[order]
 
 
 def _pairs(places: Tensor, radius: float) -> tuple[Tensor, Tensor]:

@@ -23,6 +23,7 @@ from spoonful.pipeline.doubt import (
     Freedom,
     Signs,
     confidence_of,
+    equals_of,
     freedom_of,
     signs_of,
     units_hint,
@@ -32,7 +33,7 @@ from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair, prepare, size_of, tree_of
-from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.proposers import AS_GIVEN, AUTO, INIT, PROPOSERS, from_start, gather
 from spoonful.pipeline.search import TOLERANCE, Judged, Search
 
 METHODS = ("auto", *PROPOSERS)
@@ -44,7 +45,7 @@ _MEASURE_AGAINST = 200_000
 _MATCHES_SHOWN = 400
 _CANDIDATES_SHOWN = 8
 # Where the surfaces leave a motion open, the pose is one of many.
-_OPEN = 0.5
+_OPEN = 0.45
 
 
 def register(
@@ -115,7 +116,7 @@ def register(
         proposals, seconds = gather(search, AUTO if method == "auto" else [method], start)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, start)
-        judged = search.judge(proposals)
+        judged = _at_home(pair, search.judge(proposals))
         best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
         side = int(judged.side[0])
         generator = torch.Generator().manual_seed(seed)
@@ -157,6 +158,18 @@ def register(
         target=clouds[1],
         voxel=pair.voxel,
     )
+
+
+def _at_home(pair: Pair, judged: Judged) -> Judged:
+    """Of poses that fit alike, as those of a symmetric thing, the one it was given in comes first.
+
+    Who gives a bottle standing in about the right place does not want it turned upside down.
+    """
+    for k in equals_of(pair, judged).nonzero().squeeze(-1).tolist():
+        if judged.name[k] in (AS_GIVEN, INIT):
+            rest = [i for i in range(len(judged.name)) if i != k]
+            return judged.select(torch.tensor([k, *rest]))
+    return judged
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:

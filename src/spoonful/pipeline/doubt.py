@@ -63,18 +63,22 @@ def signs_of(search: Search, judged: Judged) -> Signs:
     """The signs of the best of the judged poses."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
     other = _others(search.pair, judged)
-    equal = (
-        other
-        & (judged.common >= _AS_MUCH * judged.common[0])
-        & (judged.gap <= _AS_NEAR * judged.gap[0] + 0.02)
-        & (judged.support >= _AS_SUPPORTED * judged.support[0])
-    )
     return Signs(
         support=float(judged.support[0]),
         rival=float(judged.support[other].max()) if bool(other.any()) else 0.0,
         share=min(1.0, float(judged.common[0]) / min(sizes)),
         gap=float(judged.gap[0]),
-        equals=int(equal.sum()),
+        equals=int(equals_of(search.pair, judged).sum()),
+    )
+
+
+def equals_of(pair: Pair, judged: Judged) -> Tensor:
+    """Which poses are clearly other ones than the first, yet fit about as well: (H,) bool."""
+    return (
+        _others(pair, judged)
+        & (judged.common >= _AS_MUCH * judged.common[0])
+        & (judged.gap <= _AS_NEAR * judged.gap[0] + 0.02)
+        & (judged.support >= _AS_SUPPORTED * judged.support[0])
     )
 
 

@@ -22,6 +22,8 @@ from spoonful.geometry import Pose
 POINTS = 3000
 # No cloud may have more than this, whatever the other one needs.
 _MOST_POINTS = 6000
+# A thin cloud's grid has so many voxels for each of its points, so that most hold one or two.
+_FILLED = 0.6
 # What the grid's size is judged by.
 _SAMPLE = 20_000
 # Points of a cloud that are looked at: more only make the same averages.
@@ -69,7 +71,9 @@ class Pair:
 
     def outside(self, pose: Pose) -> Pose:
         """A pose between the scans as one between the clouds, in float64."""
-        R = pose.rotation.double()
+        # The search works in float32; the answer is a rotation to the last digit of float64.
+        left, _, right = torch.linalg.svd(pose.rotation.double())
+        R = left @ right
         shift = pose.translation.double() * self.voxel
         return Pose(R, shift + self.target.centre - R @ self.source.centre)
 
@@ -127,9 +131,13 @@ def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> 
     a thin one.
     """
     some = [_sample(cloud, generator) for cloud in (source, target)]
-    apt = [_edge(points, min(POINTS, int(0.6 * len(points)))) for points in some]
-    least = [_edge(points, min(_MOST_POINTS, int(0.6 * len(points)))) for points in some]
-    return max(*least, (apt[0] * apt[1]) ** 0.5)
+    apt = [_edge(points, min(POINTS, int(_FILLED * len(points)))) for points in some]
+    voxel = (apt[0] * apt[1]) ** 0.5
+    for points in some:
+        most = min(_MOST_POINTS, int(_FILLED * len(points)))
+        if _occupied(points, voxel) > most:
+            voxel = max(voxel, _edge(points, most))
+    return voxel
 
 
 def _sample(points: Tensor, generator: torch.Generator) -> Tensor:

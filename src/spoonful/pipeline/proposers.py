@@ -17,6 +17,9 @@ from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose
 from spoonful.pipeline.search import TOLERANCE, Proposal, Search
 
+AS_GIVEN, INIT = "as given", "init"
+"""What poses are called that nobody had to search for."""
+
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
 
@@ -37,7 +40,7 @@ def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
 
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:
     """Where the clouds lie as they are given, or where the user says they belong."""
-    name = "as given" if init is None else "init"
+    name = AS_GIVEN if init is None else INIT
     start = search.pair.inside(Pose.identity(dtype=torch.float64) if init is None else init)
     return [Proposal(name, _one(start))]
 

@@ -22,8 +22,12 @@ from spoonful.pipeline.prepare import Pair
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
+# A match is among so many most similar ones, seen from both ends.
+_CHOICES = 2
 # Matches within this many voxels agree.
 TOLERANCE = 1.5
+# Surfaces this near each other lie closely on each other.
+_CLOSE = 0.3
 # Poses that move the scan apart by less than this, in voxels, are one.
 _SAME = 2.0
 # How many poses are settled and judged by the surfaces.
@@ -78,7 +82,7 @@ class Judged:
             halved.
         gap: (H,) mean distance between the surfaces where they meet, in voxels.
         score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
-            the share of the smaller scan that lies on the other.
+            the share of the smaller scan that lies closely on the other.
     """
 
     pose: Pose
@@ -88,6 +92,18 @@ class Judged:
     common: Tensor
     gap: Tensor
     score: Tensor
+
+    def select(self, keep: Tensor) -> Judged:
+        """The poses at some positions, in that order."""
+        return Judged(
+            Pose(self.pose.rotation[keep], self.pose.translation[keep]),
+            tuple(self.name[k] for k in keep.tolist()),
+            self.side[keep],
+            self.support[keep],
+            self.common[keep],
+            self.gap[keep],
+            self.score[keep],
+        )
 
 
 class Search:
@@ -128,7 +144,7 @@ class Search:
         )
         judged = self._measure(pose, side, names)
         keep = distinct(judged.pose, judged.side, judged.score, source.points, _SHORT_LIST)
-        return _select(judged, keep)
+        return judged.select(keep)
 
     @property
     def sides(self) -> tuple[int, ...]:
@@ -149,7 +165,9 @@ class Search:
         common = (there.near.sum(1) + back.near.sum(1)) / 2
         gap = (there.gap.abs() * there.near).sum(1) / there.near.sum(1).clamp_min(1)
         support = self._support(pose, side)
-        share = common / min(len(source.points), len(target.points))
+        closely = [(fit.near & (fit.gap.abs() < _CLOSE)).sum(1) for fit in (there, back)]
+        close = (closely[0] + closely[1]) / 2
+        share = close / min(len(source.points), len(target.points))
         most = max(1, *(len(found.source) for found in self.evidence))
         score = support / most * share.clamp_max(1)
         return Judged(pose, tuple(names), side, support, common, gap, score)
@@ -161,7 +179,8 @@ def find_evidence(pair: Pair) -> list[Evidence]:
     features, other = (fpfh(scan.points, scan.normals, _RADII) for scan in scans)
     found = []
     for side in (1,) if pair.source.given else (1, -1):
-        here, there = mutual_matches(features if side > 0 else mirrored(features), other)
+        own = features if side > 0 else mirrored(features)
+        here, there = mutual_matches(own, other, _CHOICES)
         found.append(
             Evidence(
                 source=pair.source.points[here],
@@ -193,11 +212,3 @@ def distinct(pose: Pose, side: Tensor, value: Tensor, points: Tensor, most: int)
             if len(keep) == most:
                 break
     return torch.tensor(keep, dtype=torch.int64)
-
-
-def _select(judged: Judged, keep: Tensor) -> Judged:
-    return Judged(
-        Pose(judged.pose.rotation[keep], judged.pose.translation[keep]),
-        tuple(judged.name[k] for k in keep.tolist()),
-        *(getattr(judged, name)[keep] for name in ("side", "support", "common", "gap", "score")),
-    )
