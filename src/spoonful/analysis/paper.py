@@ -102,7 +102,7 @@ def loss_landscape(subject: Subject) -> Drawing:
         figure, axes = canvas(3, 2, width=PAGE, height=8.6)
         panels[0].draw(axes[0:2], theme, "benign", reach=None)
         panels[1].draw(axes[2:4], theme, "divergent", reach=None)
-        panels[1].draw(axes[4:6], theme, "divergent, near the unit circle", reach=1.6)
+        panels[1].draw(axes[4:6], theme, "divergent, near the unit circle", reach=panels[1].near)
         legend_below(figure, axes[0], 5)
         return figure
 
@@ -194,6 +194,8 @@ class _Landscape:
         assert m.source is not None
         self.S = m.source[0]
         # The two columns whose unconstrained solutions are farthest from Kabsch's.
+        steps = torch.cat([self.solutions["Kabsch"], self.solutions["refined"]], dim=1)
+        self.near = min(max(1.2 * float(steps.abs().max()), 1.6), 3.0)
         away = (self.solutions["unconstrained"] - self.solutions["Kabsch"]).norm(dim=0)
         first, second = sorted(away.argsort(descending=True)[:2].tolist())
         self.columns = (first, second)
