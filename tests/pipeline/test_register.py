@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from pipeline.lumps import lumpy, off_by, view
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
-from spoonful.pipeline import METHODS, register
+from spoonful.pipeline import METHODS, read_pose, register
 
 
 @pytest.fixture(scope="session")
@@ -199,3 +200,42 @@ def test_other_mistakes_are_named(scans):
     with pytest.raises(ValueError, match="source_normals must have the shape of source"):
         register(cloud, cloud, source_normals=cloud[:5])
     assert METHODS[0] == "auto"
+
+
+def test_the_result_is_saved_as_a_pose_and_read_back(found, tmp_path):
+    found.save(tmp_path / "pose.json")
+    assert torch.allclose(read_pose(tmp_path / "pose.json").matrix(), found.transform, atol=1e-12)
+    saved = json.loads((tmp_path / "pose.json").read_text())
+    assert saved["confidence"] == found.confidence
+    assert saved["warnings"] == list(found.warnings)
+
+
+def test_points_come_back_as_they_went_in(scans, found):
+    source = scans[0]
+    assert found.apply(source.float()).dtype == torch.float32
+    moved = found.apply(source.numpy())
+    assert isinstance(moved, np.ndarray)
+    assert np.allclose(moved, found.apply(source).numpy())
+    assert found.registration.status == ("ok",)
+
+
+def test_show_opens_the_report(found, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    page = found.show()
+    assert page.exists()
+    assert opened == [page.as_uri()]
+
+
+def test_of_poses_that_fit_alike_the_given_one_is_kept():
+    generator = torch.Generator().manual_seed(0)
+    one, two = 2 * torch.rand(2, 4000, 3, generator=generator, dtype=torch.float64) - 1
+    for cloud in (one, two):
+        side = torch.arange(4000) % 3
+        cloud[torch.arange(4000), side] = cloud[torch.arange(4000), side].sign()
+    box = torch.tensor([1.0, 0.7, 0.4], dtype=torch.float64)
+    nudged = one * box + 0.01
+    found = register(nudged, two * box)
+    assert off_by(found.pose, Pose.identity(dtype=torch.float64))[0] < 1.0
+    assert any("symmetric" in warning for warning in found.warnings)
+    assert not found.confident

@@ -114,7 +114,7 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
 
 def _pairs(places: Tensor, radius: float) -> tuple[Tensor, Tensor]:
     """The pairs of points no farther from each other than `radius`, each once."""
-    spatial = require("scipy.spatial", extra="scan", why="Point feature histograms")
+    spatial = require("scipy.spatial", extra="classical", why="Point feature histograms")
     tree = spatial.cKDTree(places.numpy())
     # Counting is cheap, and tells whether the pairs fit into memory.
     while (count := int(tree.count_neighbors(tree, radius)) // 2) > _MOST_PAIRS:
@@ -149,7 +149,7 @@ def _histograms(
     count: int, first: Tensor, second: Tensor, bins: Tensor, distance: Tensor
 ) -> Tensor:
     """Histograms (N, 33) from pairs of neighbours; `distance` in units of the radius."""
-    sparse = require("scipy.sparse", extra="scan", why="Point feature histograms")
+    sparse = require("scipy.sparse", extra="classical", why="Point feature histograms")
     simple = torch.stack(
         [
             torch.bincount(first * BINS + part, minlength=count * BINS)

@@ -155,3 +155,10 @@ class Alignment:
         """Write the pose and `summary()` as JSON, which `read_pose` and `--init` read."""
         about = {name: value for name, value in self.summary().items() if name != "T_target_source"}
         return write_pose(path, self.pose, **about)
+
+    def show(self, **options: Any) -> Path:
+        """Open a page with both clouds in the browser; options as for `report.write_report`."""
+        # The report reads alignments, so it comes after them.
+        from spoonful.pipeline.report import show
+
+        return show(self, **options)

@@ -29,7 +29,7 @@ class Field:
     """
 
     def __init__(self, points: Tensor, normals: Tensor) -> None:
-        ndimage = require("scipy.ndimage", extra="scan", why="Registering scans")
+        ndimage = require("scipy.ndimage", extra="classical", why="Registering scans")
         self.points, self.normals = points, normals
         extent = (points.amax(0) - points.amin(0)).double() + 2 * _MARGIN + 1
         self.cell = max(1.0, float(extent.prod() / _MOST_CELLS) ** (1 / 3))

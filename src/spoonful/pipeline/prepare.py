@@ -209,5 +209,5 @@ def normals_of(points: Tensor, neighbours: int = _NEIGHBOURS) -> Tensor:
 
 def tree_of(points: Tensor) -> Any:
     """A k-d tree of (N, 3) points."""
-    spatial = require("scipy.spatial", extra="scan", why="Registering scans")
+    spatial = require("scipy.spatial", extra="classical", why="Registering scans")
     return spatial.cKDTree(points.numpy())
