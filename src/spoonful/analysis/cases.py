@@ -13,7 +13,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from spoonful.geometry import kabsch, refine, rotation_from_vector, stability, vee
+from spoonful.geometry import kabsch, random_rotation, refine, rotation_from_vector, stability, vee
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.moments import moments
 from spoonful.geometry.refine import Form
@@ -117,8 +117,6 @@ def scaled(scales: Sequence[float], *, points: int = 128, noise: float = 0.05) -
     >>> len(scaled([0.1, 1.0]))
     2
     """
-    from spoonful.geometry import random_rotation
-
     generator = torch.Generator().manual_seed(0)
     count = len(scales)
     source = torch.randn(count, points, 3, generator=generator)

@@ -252,30 +252,22 @@ def compared(
     if found.matches is None or truth is None:
         raise ValueError("this needs a model that matches points, and pairs with known poses")
     parameters = last_layer(model)
-
     source, matches, weights = batch.source, found.matches, found.weights
     if extent is not None:
         matches = with_extent(matches, source, extent, weights)
     changes: dict[Key, Step] = {}
     total = torch.zeros(())
     for precision, dtype in (("float32", matches.dtype), ("float64", torch.float64)):
-        weights_here = None if weights is None else weights.to(dtype)
-        truth_here = truth.to(dtype)
-
-        def loss_of(layer: SpoonfulLayer | None) -> tuple[Tensor, Pose]:
-            """The loss over the poses of Kabsch and the layer, and these poses."""
-            poses = align(
-                layer,
-                source.to(dtype),  # noqa: B023
-                matches.to(dtype),  # noqa: B023
-                weights=weights_here,  # noqa: B023
-                mask=batch.source_mask,
-            )
-            return over_poses(lambda pose: dcp_loss(pose, truth_here), poses), poses  # noqa: B023
-
-        plain = _gradient(loss_of(None)[0], parameters)
+        here = _Matched(
+            source.to(dtype),
+            matches.to(dtype),
+            None if weights is None else weights.to(dtype),
+            batch.source_mask,
+            truth.to(dtype),
+        )
+        plain = _gradient(here.loss(None)[0], parameters)
         for form in FORMS:
-            loss, poses = loss_of(SpoonfulLayer(form=form))
+            loss, poses = here.loss(SpoonfulLayer(form=form))
             if (form, precision) == ("target", "float32"):
                 total = loss
             rotation = poses.rotation.detach()
@@ -288,6 +280,21 @@ def compared(
                 float(difference.norm() / plain.norm()),
             )
     return changes, total
+
+
+class _Matched(NamedTuple):
+    """Matched clouds in some precision, and the poses they should have."""
+
+    source: Tensor
+    matches: Tensor
+    weights: Tensor | None
+    mask: Tensor | None
+    truth: Pose
+
+    def loss(self, layer: SpoonfulLayer | None) -> tuple[Tensor, Pose]:
+        """DCP's loss over the poses of Kabsch and a layer, and these poses."""
+        poses = align(layer, self.source, self.matches, weights=self.weights, mask=self.mask)
+        return over_poses(lambda pose: dcp_loss(pose, self.truth), poses), poses
 
 
 def _gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
