@@ -20,7 +20,6 @@ from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.doubt import (
-    Freedom,
     Signs,
     confidence_of,
     equals_of,
@@ -44,8 +43,6 @@ _MEASURE_POINTS = 20_000
 _MEASURE_AGAINST = 200_000
 _MATCHES_SHOWN = 400
 _CANDIDATES_SHOWN = 8
-# Where the surfaces leave a motion open, the pose is one of many.
-_OPEN = 0.45
 
 
 def register(
@@ -122,8 +119,8 @@ def register(
         generator = torch.Generator().manual_seed(seed)
         refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
         pose = pair.outside(final)
-        signs = signs_of(search, judged)
         freedom = freedom_of(search, final, side)
+        signs = signs_of(search, judged, freedom)
         inliers, rmse = _measure(pair, clouds, pose, generator)
 
     return Alignment(
@@ -149,7 +146,7 @@ def register(
         rmse=rmse,
         radius=pair.voxel,
         overlap=signs.share,
-        confidence=_confidence(signs, freedom),
+        confidence=confidence_of(signs),
         warnings=tuple(warnings_of(pair, signs, freedom, sizes)),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
@@ -188,11 +185,6 @@ def _matrix(init: Pose | Tensor) -> Tensor:
     if isinstance(init, Tensor):
         return init
     raise TypeError(f"init must be a Pose or a 4x4 tensor, got {type(init).__name__}")
-
-
-def _confidence(signs: Signs, freedom: Freedom) -> float:
-    sure = confidence_of(signs)
-    return sure * _OPEN if freedom.turns or freedom.slides else sure
 
 
 class _Measured(NamedTuple):

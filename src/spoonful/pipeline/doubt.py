@@ -19,10 +19,14 @@ _AS_MUCH = 0.9
 _AS_NEAR = 1.25
 # and so much of its matches.
 _AS_SUPPORTED = 0.6
+# Where too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
+_LOOSE = 0.45
 # The logistic function of `confidence_of`, fitted.
 _SUPPORT, _LEAD, _GAP, _BIAS = 1.0, 0.4, 12.0, 0.9
 # Scans with fewer voxels than this say little.
 _FEW = 150
+# Scans that have less than this in common hardly touch.
+_TOUCH = 0.03
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # Motions with less than this of a determined one's resistance are free.
@@ -52,6 +56,8 @@ class Signs(NamedTuple):
         share: the part of the smaller scan that lies on the other one.
         gap: mean distance of the surfaces where they meet, in voxels.
         equals: how many other poses fit as well.
+        loose: whether too little holds the pose: few points, hardly any common surface or one that
+            lets it slide or turn, or a cloud that is flat or a line.
     """
 
     support: float
@@ -59,10 +65,11 @@ class Signs(NamedTuple):
     share: float
     gap: float
     equals: int
+    loose: bool = False
 
 
-def signs_of(search: Search, judged: Judged) -> Signs:
-    """The signs of the best of the judged poses."""
+def signs_of(search: Search, judged: Judged, freedom: Freedom) -> Signs:
+    """The signs of the best of the judged poses; `freedom` is its own."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
     other = _others(search.pair, judged)
     return Signs(
@@ -71,6 +78,11 @@ def signs_of(search: Search, judged: Judged) -> Signs:
         share=min(1.0, float(judged.common[0]) / min(sizes)),
         gap=float(judged.gap[0]),
         equals=int(equals_of(search.pair, judged).sum()),
+        loose=(
+            min(sizes) < _FEW
+            or float(judged.common[0]) < _TOUCH * min(sizes)
+            or bool(_shape(search.pair) or freedom.turns or freedom.slides)
+        ),
     )
 
 
@@ -100,7 +112,7 @@ def confidence_of(signs: Signs) -> float:
     A logistic function of the logarithms of `support` and of `support` over `rival`, and of `gap`,
     fitted to pairs of scans that overlap little or not at all and to some that overlap well;
     docs/limits.md says which, and how it fared on others. Poses that fit as well share the
-    probability among them.
+    probability among them, and a pose that little holds is never called confident.
 
     >>> round(confidence_of(Signs(support=100, rival=10, share=0.5, gap=0.15, equals=0)), 2)
     0.94
@@ -113,7 +125,8 @@ def confidence_of(signs: Signs) -> float:
         - _GAP * signs.gap
         - _BIAS
     )
-    return 1 / (1 + math.exp(-value)) / (1 + signs.equals)
+    sure = 1 / (1 + math.exp(-value)) / (1 + signs.equals)
+    return sure * _LOOSE if signs.loose else sure
 
 
 class Freedom(NamedTuple):

@@ -80,7 +80,7 @@ class Judged:
         support: (H,) matches that agree, see `support_of`.
         common: (H,) voxels of the source on the target plus voxels of the target on the source,
             halved.
-        gap: (H,) mean distance between the surfaces where they meet, in voxels.
+        gap: (H,) mean distance between the surfaces where they meet, in voxels; 1 if nowhere.
         score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
             the share of the smaller scan that lies closely on the other.
     """
@@ -163,7 +163,8 @@ class Search:
         there = meet(self.target_field, source.points, source.normals, pose, side=side)
         back = meet(self.source_field, target.points, target.normals, pose.inverse(), side=side)
         common = (there.near.sum(1) + back.near.sum(1)) / 2
-        gap = (there.gap.abs() * there.near).sum(1) / there.near.sum(1).clamp_min(1)
+        met = there.near.sum(1)
+        gap = ((there.gap.abs() * there.near).sum(1) / met.clamp_min(1)).where(met > 0, 1.0)
         support = self._support(pose, side)
         closely = [(fit.near & (fit.gap.abs() < _CLOSE)).sum(1) for fit in (there, back)]
         close = (closely[0] + closely[1]) / 2
