@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 from rich.console import Console
 
@@ -66,6 +67,7 @@ def analyze_command(
     with console.status("") as status:
         if model is None:
             needless = {"feasible-set", "rho-during-training"} if runs else {"feasible-set"}
+            torch.set_num_threads(1)  # for tensors this small, more of them only get in the way
             status.update("training a small network")
             subject = small(pairs=pairs, steps=steps, trained=not set(chosen) <= needless)
             if runs:
