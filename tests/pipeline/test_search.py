@@ -1,0 +1,151 @@
+"""The parts of the search: features, consensus, fields, settling, the grid."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pipeline.lumps import lumpy, off_by
+from spoonful.classical.consensus import compatible, consensus, support_of
+from spoonful.classical.fpfh import fpfh, mirrored, mutual_matches
+from spoonful.data.normals import estimate_normals
+from spoonful.geometry import Pose, nearest, random_rotation
+from spoonful.pipeline.field import Field, settle
+from spoonful.pipeline.prepare import choose_voxel
+from spoonful.pipeline.search import distinct
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(scope="module")
+def solid():
+    points = lumpy(1500, 0) * 12
+    return points, estimate_normals(points)
+
+
+def test_features_do_not_change_with_a_rigid_motion(solid):
+    points, normals = solid
+    turn = random_rotation(generator=generator(), dtype=torch.float64)
+    here = fpfh(points, normals, [4.0, 6.0])
+    there = fpfh(points @ turn.mT + 100, normals @ turn.mT, [4.0, 6.0])
+    # A pair on the border of two bins may change sides by rounding.
+    assert float((here - there).abs().mean()) < 1e-4
+    assert float((here.sqrt() * there.sqrt()).sum(-1).min()) > 5.99
+
+
+def test_every_histogram_sums_to_one(solid):
+    features = fpfh(*solid, [4.0, 6.0])
+    assert torch.allclose(features.view(-1, 11).sum(-1), torch.ones(1500 * 6), atol=1e-5)
+
+
+def test_turned_normals_mirror_the_histograms(solid):
+    points, normals = solid
+    turned = fpfh(points, -normals, [5.0])
+    assert float((turned - mirrored(fpfh(points, normals, [5.0]))).abs().mean()) < 1e-4
+
+
+def test_a_point_without_neighbours_has_no_features_and_no_match():
+    points = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [500, 0, 0]])
+    normals = torch.tensor([[0.0, 0, 1]]).expand(4, 3)
+    features = fpfh(points, normals, [3.0])
+    assert not bool(features[3].any())
+    here, there = mutual_matches(features, features)
+    assert 3 not in here.tolist() + there.tolist()
+
+
+def test_bad_arguments_of_features_are_named():
+    points = torch.rand(5, 3)
+    with pytest.raises(ValueError, match="normals must have the shape of points"):
+        fpfh(points, points[:3], [1.0])
+    with pytest.raises(ValueError, match="radii must be positive"):
+        fpfh(points, points, [])
+
+
+def test_more_choices_find_more_matches():
+    source, target = (torch.rand(60, 33, generator=generator(seed)) for seed in (0, 1))
+    few, many = (mutual_matches(source, target, choices) for choices in (1, 3))
+    assert len(few[0]) < len(many[0])
+    pairs = [set(zip(*(side.tolist() for side in found), strict=True)) for found in (few, many)]
+    assert pairs[0] <= pairs[1]
+
+
+def test_nineteen_of_twenty_matches_may_be_wrong():
+    source = 30 * torch.rand(600, 3, generator=generator())
+    turn = random_rotation(generator=generator(1))
+    target = 30 * torch.rand(600, 3, generator=generator(2))
+    target[:30] = source[:30] @ turn.mT + 3
+    found = consensus(source, target, 0.5)
+    best = Pose(found.pose.rotation[0], found.pose.translation[0])
+    assert off_by(best, Pose(turn, torch.full((3,), 3.0)))[0] < 1.0
+    assert float(found.support[0]) > 25
+    assert bool((found.support.diff() <= 0).all())
+
+
+def test_too_few_matches_propose_nothing():
+    assert len(consensus(torch.rand(2, 3), torch.rand(2, 3), 1.0).support) == 0
+
+
+def test_matches_whose_normals_disagree_are_incompatible():
+    points = torch.tensor([[0.0, 0, 0], [10, 0, 0]])
+    up = torch.tensor([[0.0, 0, 1], [0, 0, 1]])
+    bent = torch.tensor([[0.0, 0, 1], [0, 1, 0]])
+    assert bool(compatible(points, points, 1.0)[0, 1])
+    assert bool(compatible(points, points, 1.0, source_normals=up, target_normals=up)[0, 1])
+    assert not bool(compatible(points, points, 1.0, source_normals=up, target_normals=bent).any())
+
+
+def test_support_counts_the_matches_that_agree():
+    points = torch.rand(50, 3, generator=generator())
+    moved = points.clone()
+    moved[40:] += 100
+    assert float(support_of(Pose.identity(1), points, moved, 1.0)) == pytest.approx(40.0)
+
+
+def test_a_field_knows_about_the_nearest_point():
+    points = 20 * torch.rand(800, 3, generator=generator())
+    field = Field(points, torch.nn.functional.normalize(points, dim=-1))
+    places = points[:200] + 0.4
+    index, inside = field.look(places)
+    assert bool(inside.all())
+    found = (places - points[index]).norm(dim=-1)
+    best = nearest(places, points).squared_distance.sqrt()
+    # The nearest cell's point is at most about a cell's diagonal farther than the nearest point.
+    assert float((found - best).max()) < 3.0
+    assert float((found - best).mean()) < 0.5
+    assert not bool(field.look(torch.tensor([[1e4, 0, 0], [-1e4, 0, 0]]))[1].any())
+
+
+def test_settling_brings_poses_that_are_nearly_right_home(solid):
+    points, normals = (part.float() for part in solid)
+    field = Field(points, normals)
+    near = Pose(
+        random_rotation(5, max_degrees=4.0, generator=generator()),
+        0.5 * torch.randn(5, 3, generator=generator()),
+    )
+    rested = settle(field, points, normals, near, rounds=12)
+    for rotation, translation in zip(*rested, strict=True):
+        degrees, shift = off_by(Pose(rotation, translation), Pose.identity())
+        assert degrees < 0.5
+        assert shift < 0.2
+
+
+def test_the_grid_suits_the_thinner_cloud():
+    dense, thin = lumpy(20_000, 0), lumpy(300, 1)
+    alone = choose_voxel(dense, dense, generator())
+    together = choose_voxel(dense, thin, generator())
+    assert together > 2 * alone
+    assert choose_voxel(1000 * dense, 1000 * thin, generator()) == pytest.approx(1000 * together)
+
+
+def test_of_equal_poses_one_is_kept():
+    points = 20 * torch.rand(100, 3, generator=generator())
+    turn = random_rotation(generator=generator())
+    pose = Pose(
+        torch.stack([torch.eye(3), torch.eye(3), turn]),
+        torch.tensor([[0.0, 0, 0], [0.1, 0, 0], [0, 0, 0]]),
+    )
+    value = torch.tensor([1.0, 2.0, 0.5])
+    assert distinct(pose, torch.ones(3), value, points, 5).tolist() == [1, 2]
+    assert distinct(pose, torch.tensor([1, -1, 1]), value, points, 5).tolist() == [1, 0, 2]
