@@ -156,7 +156,7 @@ def publish(
         sha256=_sha256(file),
         bytes=file.stat().st_size,
         precision="float16" if half else "float32",
-        data=Path(found.config.data.corpus).name,
+        data=Path(found.config.data.corpus.removesuffix("/train")).name,
         protocol=found.protocol,
         seed=found.config.seed,
         steps=found.progress.step,
