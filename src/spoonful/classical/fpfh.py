@@ -21,7 +21,7 @@ from torch import Tensor
 from spoonful.extras import require
 
 BINS = 11
-# Pairs of neighbours held at once: a cloud that is dense for its radius is thinned to this many.
+# Pairs of neighbours held at once: where there are more, the radius is shortened.
 _MOST_PAIRS = 1 << 20
 
 
@@ -32,7 +32,8 @@ def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
         points: (N, 3), about evenly spaced; a voxel grid makes them so.
         normals: (N, 3) unit vectors; their signs matter, see `mirrored`.
         radii: how far the surroundings reach, one or more; from four times the spacing of the
-            points upwards.
+            points upwards. They are shortened where a cloud is so dense that a million pairs of
+            neighbours would not do.
 
     Returns:
         (N, 33 R) float32: for each radius three histograms of 11 bins, each of which sums to one,
