@@ -7,6 +7,7 @@ be good: all are settled and judged alike. To add a method, write such a functio
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,10 +16,16 @@ import torch
 
 from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose
+from spoonful.geometry.exact import rotate
+from spoonful.models import RegistrationModel
 from spoonful.pipeline.search import TOLERANCE, Proposal, Search
+from spoonful.training import shipped
 
 AS_GIVEN, INIT = "as given", "init"
 """What poses are called that nobody had to search for."""
+
+# Points of a cloud that a network sees, as many as in its training.
+_SEEN = 717
 
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
@@ -67,15 +74,28 @@ def _library(name: str, **settings: Any) -> Proposer:
 
 
 def _learned(name: str) -> Proposer:
-    """A trained model. The package ships no weights yet, and says so."""
+    """A shipped model, on the search's grid, from where the clouds lie or the user says."""
 
     def propose(search: Search, init: Pose | None) -> list[Proposal]:
-        raise ValueError(
-            f"method {name!r} needs trained weights, and this version ships none; "
-            f"choose one of {', '.join(AUTO)} or auto"
+        source, target = search.pair.source, search.pair.target
+        start = from_start(search, init)[0].pose
+        first = Pose(start.rotation[0], start.translation[0])
+        found = _model(name).register(
+            first.apply(source.points.float()),
+            target.points.float(),
+            source_normals=rotate(first.rotation, source.normals.float()),
+            target_normals=target.normals.float(),
+            max_points=_SEEN,
+            polish=0,
         )
+        return [Proposal(name, _one(found.pose.compose(first)))]
 
     return propose
+
+
+@functools.lru_cache(maxsize=2)
+def _model(name: str) -> RegistrationModel:
+    return shipped.load(shipped.DEFAULTS[name])
 
 
 PROPOSERS: dict[str, Proposer] = {
