@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -14,9 +13,12 @@ from rich.table import Table
 from torch import Tensor
 
 from spoonful.data import synthetic
-from spoonful.geometry import Pose, kabsch, nearest, rotation_from_vector
+from spoonful.geometry import Pose, nearest, rotation_from_vector
 from spoonful.metrics import rotation_error_degrees, translation_error
-from spoonful.view import CloudLayer, ColorScale, Fact, PoseStop, write_page, write_picture
+from spoonful.pipeline import register
+from spoonful.pipeline.report import write_report
+from spoonful.training import shipped
+from spoonful.view import CloudLayer, PoseStop, write_picture
 
 
 class Pair(NamedTuple):
@@ -30,76 +32,66 @@ class Pair(NamedTuple):
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the page.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Another seed is another pose and sampling.")] = 0,
+    method: Annotated[
+        str, typer.Option(help="Who proposes the pose, as for `spoonful register`.")
+    ] = "rpmnet",
 ) -> None:
-    """Register a built-in pair of partial scans and show the result.
+    """Register a built-in pair of partial scans with a shipped network, and show the result.
 
     [bold]Examples[/bold]
 
       spoonful demo --out demo
 
-      spoonful demo --seed 3
+      spoonful demo --seed 3 --method auto
     """
     console = Console()
     pair = built_in_pair(torch.Generator().manual_seed(seed))
-    start = time.perf_counter()
-    path = align(pair.source, pair.target)
-    seconds = time.perf_counter() - start
-    before, after = path[0], path[-1]
+    weights = f" (weights {shipped.DEFAULTS[method]})" if method in shipped.DEFAULTS else ""
+    console.print(
+        f"two partial scans of {len(pair.source)} points; method {method}{weights}",
+        highlight=False,
+    )
+    found = register(pair.source, pair.target, method=method, seed=seed)
 
     console.print("[bold]T_target_source[/bold]")
-    for row in after.matrix().tolist():
+    for row in found.transform.tolist():
         console.print("  " + "  ".join(f"{value:9.5f}" for value in row), highlight=False)
-    table = Table("", "before", "after", box=None, pad_edge=False)
+    stops = {
+        "before": found.poses["start"],
+        "found": found.poses["global"],
+        "after": found.pose,
+    }
+    table = Table("", *stops, box=None, pad_edge=False)
     for name, measure, unit in (
         ("rotation error", rotation_degrees, "°"),
         ("translation error", offset, ""),
         ("median distance to target", residual, ""),
     ):
-        values = (f"{measure(pair, pose):.4f}{unit}" for pose in (before, after))
+        values = (f"{measure(pair, pose.to(torch.float32)):.4f}{unit}" for pose in stops.values())
         table.add_row(name, *values)
     console.print(table)
-    console.print(f"{len(path) - 1} iterations in {seconds:.2f} s")
-
-    last = len(path) - 1
-    names = {0: "before", last: "after"}
-    poses = [
-        PoseStop(
-            names.get(i, f"step {i}"),
-            path[i],
-            f"rotation error {rotation_degrees(pair, path[i]):.2f}°",
-        )
-        for i in sorted({0, 1, *(2**k for k in range(2, 10) if 2**k < last), last})
-    ]
-    residuals = torch.stack(
-        [
-            nearest(stop.pose.apply(pair.source), pair.target).squared_distance.sqrt()
-            for stop in poses
-        ]
+    console.print(
+        f"confidence {found.confidence:.2f}, overlap {found.overlap:.0%}, {found.seconds:.1f} s",
+        highlight=False,
     )
-    layers = [
-        CloudLayer("source", pair.source, moves=True, values=residuals),
-        CloudLayer("target", pair.target),
-    ]
+
     title = "Two scans, one shape"
-    page = write_page(
-        out / "demo.html",
-        title=title,
-        subtitle="two partial, noisy scans of a built-in airplane, aligned by Spoonful",
-        layers=layers,
-        poses=poses,
-        scale=ColorScale("distance to target", ""),
-        facts=[
-            Fact("Rotation error before", rotation_degrees(pair, before), "°"),
-            Fact("Rotation error after", rotation_degrees(pair, after), "°"),
-            Fact("Translation error after", offset(pair, after)),
-            Fact("Source points", len(pair.source)),
-            Fact("Target points", len(pair.target)),
-            Fact("Time", seconds, "s"),
-        ],
-        command=["spoonful", "demo", "--out", str(out), "--seed", str(seed)],
+    command = ["spoonful", "demo", "--out", str(out), "--seed", str(seed), "--method", method]
+    page = write_report(
+        out / "demo.html", found, names=("scan one", "scan two"), title=title, command=command
     )
     picture = write_picture(
-        out / "demo.png", layers=layers, poses=[poses[0], poses[-1]], title=title
+        out / "demo.png",
+        layers=[
+            CloudLayer("source", pair.source, moves=True),
+            CloudLayer("target", pair.target),
+        ],
+        poses=[
+            PoseStop(name, pose, f"rotation error {rotation_degrees(pair, pose):.2f}°")
+            for name in ("before", "after")
+            if (pose := stops[name].to(torch.float32))
+        ],
+        title=title,
     )
     console.print(f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)")
 
@@ -108,7 +100,7 @@ def built_in_pair(generator: torch.Generator) -> Pair:
     """Two scans of the first airplane, each lacking another fifth of it, resampled and noisy."""
     points = synthetic.cloud("airplane", 0, split="test", points=4096)[0]
     scans = [_scan(points, generator) for _ in range(2)]
-    # A turn of 30 to 40 degrees: hard, but within what nearest neighbours alone can undo.
+    # As much as the shipped networks were trained to undo.
     axis = torch.nn.functional.normalize(torch.randn(3, generator=generator), dim=0)
     angle = math.radians(30 + 10 * float(torch.rand(1, generator=generator)))
     truth = Pose(rotation_from_vector(axis * angle), 0.4 * torch.rand(3, generator=generator) - 0.2)
@@ -121,19 +113,6 @@ def _scan(points: Tensor, generator: torch.Generator) -> Tensor:
     seen = points[depth.argsort()[: len(points) * 4 // 5]]
     chosen = torch.randperm(len(seen), generator=generator)[:1500]
     return seen[chosen] + 0.004 * torch.randn(1500, 3, generator=generator)
-
-
-def align(source: Tensor, target: Tensor, iterations: int = 150) -> list[Pose]:
-    """Trimmed ICP: match to the nearest, keep the closest 70 %, solve; every pose on the way."""
-    middle = target.mean(0) - source.mean(0)
-    path = [Pose.identity(), Pose(torch.eye(3), middle)]
-    for _ in range(iterations):
-        near = nearest(path[-1].apply(source), target)
-        keep = near.squared_distance <= near.squared_distance.quantile(0.7)
-        path.append(kabsch(source, target[near.index], mask=keep))
-        if (path[-1].matrix() - path[-2].matrix()).abs().max() < 1e-6:
-            break
-    return path
 
 
 def rotation_degrees(pair: Pair, pose: Pose) -> float:
