@@ -9,7 +9,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import advance
-from spoonful.pipeline.prepare import Pair, tree_of
+from spoonful.pipeline.prepare import Pair, chosen, tree_of
 
 # Source points used in a round.
 _POINTS = 8000
@@ -59,7 +59,7 @@ def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
     """All points, or `most` of them at random."""
     if len(points) <= most:
         return points
-    return points[torch.randperm(len(points), generator=generator)[:most]]
+    return points[chosen(len(points), most, generator)]
 
 
 def _icp(
