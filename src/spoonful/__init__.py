@@ -1,5 +1,7 @@
 """Learned 3D point-cloud registration: a differentiable pose layer, exact, fast and never NaN."""
 
+from typing import Any
+
 from spoonful.compat import spoonful
 from spoonful.geometry import (
     LayerOutput,
@@ -12,8 +14,10 @@ from spoonful.geometry import (
     gram_schmidt,
     hat,
     kabsch,
+    kabsch_packed,
     linearized_step,
     moments,
+    moments_packed,
     nearest,
     random_rotation,
     refine,
@@ -35,13 +39,25 @@ __all__ = [
     "gram_schmidt",
     "hat",
     "kabsch",
+    "kabsch_packed",
     "linearized_step",
     "moments",
+    "moments_packed",
     "nearest",
     "random_rotation",
     "refine",
+    "register",
     "rotation_from_vector",
     "spoonful",
     "stability",
     "vee",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Registering files and scans brings in numpy and more: not before it is asked for.
+    if name == "register":
+        from spoonful.pipeline import register
+
+        return register
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

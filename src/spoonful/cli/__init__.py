@@ -13,6 +13,9 @@ def main() -> None:
         require("typer", extra="cli", why="The spoonful command")
     except MissingExtra as error:
         sys.exit(f"error: {error}")
-    from spoonful.cli.app import run
+    try:  # Ctrl-C while modules are still being imported is no fault to report either
+        from spoonful.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
