@@ -10,6 +10,7 @@ from spoonful.training import train
 from training.small import blobs, small
 
 NETS = {
+    "dcp": ("dcp.embedding=dgcnn", "budget.steps=5"),
     "rpmnet": ("model=rpmnet", "rpmnet.feat_dim=8", "rpmnet.neighbors=4", "budget.steps=5"),
 }
 

@@ -8,8 +8,10 @@ names. Statistics are float32 whatever the network's dtype.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -82,10 +84,40 @@ def batch_norm(
     x = at_least_float32(y).unflatten(0, (clouds, -1))
     axes = tuple(range(1, x.ndim - 1))
     parts = None if mask is None else mask.reshape(clouds, -1, *mask.shape[1:])
-    mean, var, count = _moments(x, parts, axes)
+    mean, var, count = _of_all_processes(*_moments(x, parts, axes))
     _update_running(norm, mean.flatten(1), var.flatten(1), count.flatten(1))
     scale = norm.weight * torch.rsqrt(var + norm.eps)
     return torch.addcmul(norm.bias - mean * scale, x, scale).flatten(0, 1).to(y.dtype)
+
+
+def _of_all_processes(mean: Tensor, var: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean, variance and number over the slices of all processes that train one model.
+
+    So a batch has the same statistics, and the network the same gradient, on one process and on
+    several; with one, nothing happens.
+    """
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return mean, var, count
+    total, of_all = _Sum.apply(torch.stack([count, count * mean])).unbind()
+    of_all = of_all / total
+    spread = _Sum.apply(count * (var + (mean - of_all).square())) / total
+    return of_all, spread, total
+
+
+class _Sum(torch.autograd.Function):
+    """The sum over all processes; its gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        total = x.detach().clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total)
+        return total
 
 
 @torch.no_grad()
@@ -150,6 +182,7 @@ def batch_affine(
     number = count.reshape(clouds, -1).sum(-1, keepdim=True).clamp_min(1)
     mean, squares = (stats.unflatten(0, (clouds, -1)).sum(1) / number.unsqueeze(-1)).unbind(1)
     var = (squares - mean.square()).clamp_min(0)
+    mean, var, number = _of_all_processes(mean, var, number.expand_as(mean))
     _update_running(norm, mean, var, number)
     scale = norm.weight * torch.rsqrt(var + norm.eps)
     shift = norm.bias - mean * scale

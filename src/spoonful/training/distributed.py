@@ -4,9 +4,9 @@ Every process makes the whole global batch from the same random numbers and take
 run sees the same pairs on one process and on many. Gradients travel as one flat vector: these
 networks are small, and one message is faster than many.
 
-DCP's batch statistics are those of a process' own slice, as in its published code on several
-GPUs; RPM-Net has group norms and no such difference. The random turns of perturbed starts are a
-process' own as well.
+Batch norms take their statistics over all processes, so DCP too learns on several what it learns on
+one; only the published MLP head has plain ones. The random turns of perturbed starts are a process'
+own.
 """
 
 from __future__ import annotations
