@@ -299,7 +299,8 @@ def main() -> None:
             "scans-cpu.md",
             "# Registering real scans\n\n"
             f"`python benchmarks/scans.py --data SCANS --methods {' '.join(methods)} --every "
-            f"{arguments.every} --seed {arguments.seed} --threads {torch.get_num_threads()} --save`\n\n{machine('cpu')}\n\n{text}\n\n"
+            f"{arguments.every} --seed {arguments.seed} --threads {torch.get_num_threads()} --save`"
+            f"\n\n{machine('cpu')}\n\n{text}\n\n"
             "Seconds are the median on the wall clock of a machine that others used as well; CPU "
             "seconds are those of the process, mean and most. See the head of the script for what "
             "the pairs are.\n",
