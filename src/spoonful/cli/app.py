@@ -63,11 +63,13 @@ def root(
 
       spoonful demo --out demo               register a built-in pair, write a picture and a page
 
+      spoonful register a.ply b.pcd --report out.html
+
       spoonful data show rpm-crop --item 3   look at an item of a protocol
 
       spoonful train quick                   train a small model on the built-in shapes
 
-      spoonful evaluate identity --protocol rpm-crop
+      spoonful evaluate icp rpmnet --protocol rpm-crop
 
       spoonful reproduce rpm-crop --budget 10m
 
