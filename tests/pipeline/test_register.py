@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from pipeline.lumps import lumpy, off_by, view
+from spoonful.cli.demo import built_in_pair
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
-from spoonful.pipeline import METHODS, read_pose, register
+from spoonful.pipeline import METHODS, proposers, read_pose, register
+from spoonful.pipeline.search import Proposal
 
 
 @pytest.fixture(scope="session")
@@ -112,6 +114,30 @@ def test_different_objects_are_doubted():
     x, y = torch.rand(2, 5000, generator=generator, dtype=torch.float64)
     hills = torch.stack([x, y, 0.1 * torch.sin(9 * x + 3 * y)], 1)
     assert not register(hills, lumpy(5000, 0)).confident
+
+
+def test_a_network_is_asked_in_doubt_and_only_then(scans, monkeypatch):
+    asked = []
+
+    def network(search, init):
+        asked.append(1)
+        return [Proposal("rpmnet", Pose.identity(1))]
+
+    monkeypatch.setitem(proposers.PROPOSERS, "rpmnet", network)
+    assert register(scans[0], scans[1]).confident
+    assert not asked
+    line = torch.linspace(0, 1, 500, dtype=torch.float64).unsqueeze(1) * torch.ones(3)
+    assert not register(line, line + 1).confident
+    assert asked == [1]
+
+
+@pytest.mark.parametrize("method", ["rpmnet", "dcp-v2"])
+def test_shipped_networks_register_the_demo(method):
+    pair = built_in_pair(torch.Generator().manual_seed(0))
+    found = register(pair.source, pair.target, method=method)
+    assert found.method == method
+    assert found.confident
+    assert off_by(found.pose, pair.truth.to(torch.float64))[0] < 0.5
 
 
 def test_a_sphere_is_called_round_and_doubted():

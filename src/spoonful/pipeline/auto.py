@@ -18,8 +18,9 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
-from spoonful.pipeline.alignment import Alignment, Candidate, Matches
+from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
 from spoonful.pipeline.doubt import (
+    Freedom,
     Signs,
     confidence_of,
     equals_of,
@@ -32,8 +33,16 @@ from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair, prepare, size_of, tree_of
-from spoonful.pipeline.proposers import AS_GIVEN, AUTO, INIT, PROPOSERS, from_start, gather
-from spoonful.pipeline.search import TOLERANCE, Judged, Search
+from spoonful.pipeline.proposers import (
+    AS_GIVEN,
+    AUTO,
+    IN_DOUBT,
+    INIT,
+    PROPOSERS,
+    from_start,
+    gather,
+)
+from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
 """What `register` and the command take as a method."""
@@ -113,14 +122,13 @@ def register(
         proposals, seconds = gather(search, AUTO if method == "auto" else [method], start)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, start)
-        judged = _at_home(pair, search.judge(proposals))
-        best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
-        side = int(judged.side[0])
+        found = _answer(pair, clouds, search, proposals, seed)
+        if method == "auto" and confidence_of(found.signs) < CONFIDENT:
+            more, took = gather(search, IN_DOUBT, start)
+            found, seconds = _answer(pair, clouds, search, proposals + more, seed), seconds | took
+        judged, side, signs = found.judged, found.side, found.signs
+        pose = pair.outside(found.final)
         generator = torch.Generator().manual_seed(seed)
-        refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
-        pose = pair.outside(final)
-        freedom = freedom_of(search, final, side)
-        signs = signs_of(search, judged, freedom)
         inliers, rmse = _measure(pair, clouds, pose, generator)
 
     return Alignment(
@@ -138,8 +146,8 @@ def register(
         ),
         poses={
             "start": start or Pose.identity(dtype=torch.float64),
-            "global": pair.outside(best),
-            "refined": pair.outside(refined),
+            "global": _at(pair, judged, 0),
+            "refined": pair.outside(found.refined),
             "final": pose,
         },
         inlier_ratio=inliers,
@@ -147,14 +155,37 @@ def register(
         radius=pair.voxel,
         overlap=signs.share,
         confidence=confidence_of(signs),
-        warnings=tuple(warnings_of(pair, signs, freedom, sizes)),
+        warnings=tuple(warnings_of(pair, signs, found.freedom, sizes)),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
-        matches=_matches(pair, search, final, side),
+        matches=_matches(pair, search, found.final, side),
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
     )
+
+
+class _Answer(NamedTuple):
+    """The best of the proposals, polished, and what speaks for and against it."""
+
+    judged: Judged
+    side: int
+    refined: Pose
+    final: Pose
+    freedom: Freedom
+    signs: Signs
+
+
+def _answer(
+    pair: Pair, clouds: tuple[Cloud, Cloud], search: Search, proposals: list[Proposal], seed: int
+) -> _Answer:
+    judged = _at_home(pair, search.judge(proposals))
+    best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
+    side = int(judged.side[0])
+    generator = torch.Generator().manual_seed(seed)
+    refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
+    freedom = freedom_of(search, final, side)
+    return _Answer(judged, side, refined, final, freedom, signs_of(search, judged, freedom))
 
 
 def _at_home(pair: Pair, judged: Judged) -> Judged:
