@@ -24,7 +24,7 @@ from spoonful.training import shipped
 AS_GIVEN, INIT = "as given", "init"
 """What poses are called that nobody had to search for."""
 
-# Points of a cloud that a network sees: fewer than in its training, for time goes with their square.
+# Points of a cloud that a network sees: fewer than in training, since time goes with their square.
 _SEEN = 448
 
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
