@@ -26,6 +26,8 @@ AS_GIVEN, INIT = "as given", "init"
 
 # Points of a cloud that a network sees: fewer than in training, since time goes with their square.
 _SEEN = 448
+# Fewer than these say nothing to a network.
+_FEWEST = 16
 
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
@@ -78,6 +80,8 @@ def _learned(name: str) -> Proposer:
 
     def propose(search: Search, init: Pose | None) -> list[Proposal]:
         source, target = search.pair.source, search.pair.target
+        if min(len(source.points), len(target.points)) < _FEWEST:
+            return []
         start = from_start(search, init)[0].pose
         first = Pose(start.rotation[0], start.translation[0])
         found = _model(name).register(
