@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
 from geometry.agreement import assert_agrees, draw
+from interpreted import assert_passes_interpreted, needs_interpreter
 from spoonful import SpoonfulLayer, kabsch, refine
 from spoonful.geometry import kernels
 from spoonful.geometry.kernels import cuda
@@ -31,27 +29,9 @@ def gpu(test):
     return test
 
 
-def triton_version() -> tuple[int, ...]:
-    if importlib.util.find_spec("triton") is None:
-        return (0,)
-    return tuple(int(part) for part in version("triton").split(".")[:2])
-
-
-# (Older interpreters do not get along with numpy 2.4.)
-@pytest.mark.skipif(triton_version() < (3, 7), reason="needs Triton 3.7")
+@needs_interpreter
 def test_in_the_interpreter_the_kernels_give_the_numbers_of_the_composite():
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            str(Path(__file__).with_name("interpreted_triton.py")),
-        ],
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "TRITON_INTERPRET": "1", "SPOONFUL_KERNELS": "on"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert_passes_interpreted(Path(__file__).with_name("interpreted_triton.py"))
 
 
 def test_without_triton_the_answer_is_no_and_one_line_says_why(monkeypatch, caplog):

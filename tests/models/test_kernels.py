@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
+from interpreted import assert_passes_interpreted, needs_interpreter
 from models.helpers import gradients, make_batch, small_dcp, small_rpmnet, with_layer
 from spoonful.models import dgcnn, features
 
@@ -38,24 +34,6 @@ def test_a_stack_on_edges_is_its_layers_one_by_one(build, target_points, monkeyp
         torch.testing.assert_close(value, running[name], rtol=1e-5, atol=1e-6, msg=name)
 
 
-def triton_version() -> tuple[int, ...]:
-    if importlib.util.find_spec("triton") is None:
-        return (0,)
-    return tuple(int(part) for part in version("triton").split(".")[:2])
-
-
-# (Older interpreters do not get along with numpy 2.4.)
-@pytest.mark.skipif(triton_version() < (3, 7), reason="needs Triton 3.7")
+@needs_interpreter
 def test_in_the_interpreter_the_kernels_give_torchs_numbers():
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-            str(Path(__file__).with_name("interpreted_kernels.py")),
-        ],
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "TRITON_INTERPRET": "1", "SPOONFUL_KERNELS": "on"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert_passes_interpreted(Path(__file__).with_name("interpreted_kernels.py"))

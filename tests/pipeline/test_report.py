@@ -18,8 +18,7 @@ from spoonful.pipeline import Alignment
 from spoonful.pipeline.report import show, write_report
 from spoonful.view import CloudLayer, PoseStop, Table, View, write_page
 from view.chromium import Chromium, find_chromium
-from view.helpers import Page, box, turn
-from view.test_browser import COUNT
+from view.helpers import COUNT, Page, box, turn
 
 TRUTH = turn(70, "z", (1.5, -0.5, 0.25))
 

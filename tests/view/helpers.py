@@ -14,6 +14,28 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 
+# How many pixels of the canvas are nearer to a hue (red, green, blue) than to any grey.
+COUNT = """
+(() => {
+  spoonful.draw();
+  const view = document.getElementById("canvas");
+  const copy = new OffscreenCanvas(view.width, view.height).getContext("2d");
+  copy.drawImage(view, 0, 0);
+  const { data } = copy.getImageData(0, 0, view.width, view.height);
+  const seen = { orange: 0, blue: 0, green: 0, background: 0 };
+  for (let i = 0; i < data.length; i += 4) {
+    const [r, g, b] = data.subarray(i, i + 3);
+    if (r > b + 50 && r > g + 20) seen.orange++;
+    else if (b > r + 50 && b > g + 20) seen.blue++;
+    else if (g > r + 30 && g > b + 15) seen.green++;
+    else if (Math.max(r, g, b) - Math.min(r, g, b) < 12) seen.background++;
+  }
+  seen.total = data.length / 4;
+  seen.corner = data[0];
+  return seen;
+})()
+"""
+
 
 class Page(html.parser.HTMLParser):
     """A written page, read back as a browser would read it."""

@@ -14,34 +14,12 @@ import torch
 from spoonful.geometry import Pose
 from spoonful.view import CloudLayer, Fact, LinkLayer, PoseStop, write_page
 from view.chromium import Chromium, find_chromium
-from view.helpers import box, turn
+from view.helpers import COUNT, box, turn
 
 pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="no Chromium or Chrome on the path"),
     pytest.mark.slow,
 ]
-
-# How many pixels of the canvas are nearer to a hue (red, green, blue) than to any grey.
-COUNT = """
-(() => {
-  spoonful.draw();
-  const view = document.getElementById("canvas");
-  const copy = new OffscreenCanvas(view.width, view.height).getContext("2d");
-  copy.drawImage(view, 0, 0);
-  const { data } = copy.getImageData(0, 0, view.width, view.height);
-  const seen = { orange: 0, blue: 0, green: 0, background: 0 };
-  for (let i = 0; i < data.length; i += 4) {
-    const [r, g, b] = data.subarray(i, i + 3);
-    if (r > b + 50 && r > g + 20) seen.orange++;
-    else if (b > r + 50 && b > g + 20) seen.blue++;
-    else if (g > r + 30 && g > b + 15) seen.green++;
-    else if (Math.max(r, g, b) - Math.min(r, g, b) < 12) seen.background++;
-  }
-  seen.total = data.length / 4;
-  seen.corner = data[0];
-  return seen;
-})()
-"""
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 A proposer takes a `Search` and answers with poses between its two scans, in voxels. They need not
 be good: all are settled and judged alike. To add a method, write such a function and name it in
-`PROPOSERS`; name it in `AUTO` to have it asked every time.
+`PROPOSERS`; name it in `AUTO` to have it asked every time, or in `IN_DOUBT`.
 """
 
 from __future__ import annotations
