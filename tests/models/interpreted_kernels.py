@@ -71,6 +71,21 @@ def test_layers_on_edges_with_their_sums_and_extremes(k, features, masked):
     assert_alike(ours, theirs, leaves)
 
 
+@pytest.mark.parametrize(("points", "masked"), [(16, False), (21, True)])
+def test_sums_and_extremes_of_a_written_layer(points, masked):
+    items, k, channels = 2, 5, 70  # a tile and a bit of points and of channels
+    y, gamma = torch.randn(items, points, k, channels), torch.randn(channels)
+    mask = torch.rand(items, points) < 0.5 if masked else None
+    ours = edge_ops.edge_summary(y, gamma, mask)
+    sign = torch.where(gamma < 0, -1.0, 1.0)
+    best, arg = (y * sign).max(2)
+    counted = y if mask is None else y * mask[:, :, None, None]
+    stats = torch.stack([counted.sum((1, 2)), counted.square().sum((1, 2))], 1)
+    assert torch.equal(ours[0], best * sign)
+    assert torch.equal(ours[1].long(), arg)
+    assert relative(ours[2], stats) <= 2e-6
+
+
 @pytest.mark.parametrize("slack", [True, False])
 def test_soft_assignment_without_its_matrix(slack):
     affinity = 3 * torch.randn(1, 30, 40)

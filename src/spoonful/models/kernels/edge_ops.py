@@ -25,6 +25,7 @@ _TILE = 64  # edges of a tile at least
 _WAVES = 16  # programs for each multiprocessor
 _FEW_WAVES = 4  # where each program leaves a matrix behind
 _WIDE = 128 * 128  # larger matrices do not fit a program's registers beside the rest
+_SUMMARY = (16, 64)  # points and channels of a tile that is only read: 8 numbers for a thread
 _ENTRY = 16  # columns of the first layer's weights: 3 + 3 + features + bias, padded
 
 
@@ -428,3 +429,32 @@ def _layer_backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None,
 
 
 edge_layer.register_autograd(_layer_backward, setup_context=_layer_context)
+
+
+@torch.library.custom_op("spoonful::edge_summary", mutates_args=())
+def edge_summary(y: Tensor, gamma: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Extreme, arg and stats of a layer that is written already; without a gradient.
+
+    Args:
+        y: (B, N, k, C), contiguous, k <= 127.
+        gamma: (C,) the weight of the norm that follows.
+        mask: (B, N) bool or None.
+    """
+    from spoonful.models.kernels import edges_triton
+
+    items, count, k, channels = y.shape
+    rows, some = _SUMMARY
+    programs = _programs(items, count, rows, _WAVES, y.device)
+    _, extreme, arg = _tensors(y, channels, y.dtype, False, True)
+    sums = y.new_empty((items, programs, 2, channels), dtype=torch.float32)
+    with torch.cuda.device_of(y):
+        edges_triton.summarize[(items, programs, -(-channels // some))](
+            y, gamma, mask, extreme, arg, sums, count, channels, k, rows, some, num_warps=4
+        )
+    return extreme, arg, sums.sum(1)
+
+
+@edge_summary.register_fake
+def _(y: Tensor, gamma: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    _, extreme, arg = _tensors(y, y.shape[-1], y.dtype, False, True)
+    return extreme, arg, extreme.new_empty(y.shape[0], 2, y.shape[-1])
