@@ -104,7 +104,7 @@ def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corp
     assert {"rho_source", "rho_target", "extent_ratio"} <= run["log"][-1]["validation"].keys()
     text = table(results([tmp_path / "out"]), resamples=20)
     assert "| perturbed-60 | 1 |" in text
-    assert "**rpmnet**: 2 steps of 8 pairs on small/train" in text
+    assert "**rpmnet**: 2 steps of 8 pairs of 16 points on small/train" in text
     left, said = ran(tmp_path, corpora_folder, todo)
     assert said == ["3 of 3 runs are there already"]
 

@@ -455,8 +455,9 @@ def _table_of(model: str, runs: Sequence[Mapping[str, Any]], resamples: int) -> 
     lines = [
         f"**{model}**: {' or '.join(map(str, steps))} steps of "
         f"{runs[0]['config']['data']['batch_size']} pairs{_size(runs[0])} on "
-        f"{runs[0]['config']['data']['corpus']}; test pairs: {counts}. Rotation error in degrees, mean ± standard deviation over "
-        "seeds; below it the paired difference to Kabsch alone and its 95 % interval.",
+        f"{runs[0]['config']['data']['corpus']}; test pairs: {counts}. "
+        "Rotation error in degrees, mean ± standard deviation over seeds; below it the paired "
+        "difference to Kabsch alone and its 95 % interval.",
         "",
         f"| training | seeds | {' | '.join(tests)} | match error | extent ratio | rho |",
         f"|---|---|{'---|' * (len(tests) + 3)}",
