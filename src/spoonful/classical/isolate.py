@@ -15,26 +15,21 @@ Outcome(status='failed', value=None, message='ValueError: ...')
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
-import pickle
-import queue
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from spoonful.classical.contract import FAILED, OK, TIME_LIMIT
+from spoonful.workers import PlainWorker, TimeLimit, WorkerDied
 
 CRASHED: Final = "crashed"
 """The process that ran a library died; the pose is where the method started."""
 
 _SERVE = Path(__file__).parent / "native" / "serve.py"
-# How long a helper may take to start and to import a library, in seconds. It is not part of a
-# call's time: a cold disk or a busy machine is no fault of a pair's.
-_START_SECONDS = 300.0
+# How long a helper may take to import a library, in seconds. It is not part of a call's time: a
+# cold disk or a busy machine is no fault of a pair's.
+_IMPORT_SECONDS = 300.0
 
 
 class Outcome(NamedTuple):
@@ -83,8 +78,7 @@ class Helper:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._answers: queue.SimpleQueue[tuple[str, Any] | None] = queue.SimpleQueue()
+        self._worker = PlainWorker(_SERVE, "answer")
         self._imported: set[str] = set()
 
     def call(
@@ -93,85 +87,36 @@ class Helper:
         """See `call`."""
         with self._lock:
             self._prepare(function)
-            return self._ask(("call", function, args, options), seconds)
+            return self._ask(seconds, function, args, options)
 
     def prepare(self, function: str) -> None:
         """See `prepare`."""
         with self._lock:
             self._prepare(function)
 
+    def stop(self) -> None:
+        """End the process, if there is one."""
+        self._worker.stop()
+
     def _prepare(self, function: str) -> None:
-        if self._process is None:
-            self._start()
+        if not self._worker.running:
+            self._imported.clear()
         if function not in self._imported:
-            found = self._ask(("import", function, (), {}), _START_SECONDS)
+            found = self._ask(_IMPORT_SECONDS, function)
             if found.status != OK:
                 raise ImportError(found.message)
             self._imported.add(function)
 
-    def stop(self) -> None:
-        """End the process, if there is one."""
-        process, self._process = self._process, None
-        self._imported.clear()
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            # Closing would flush what the process did not live to read.
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-
-    def _ask(self, request: tuple[Any, ...], seconds: float) -> Outcome:
-        assert self._process is not None
-        assert self._process.stdin is not None
+    def _ask(self, seconds: float, *request: Any) -> Outcome:
         try:
-            pickle.dump(request, self._process.stdin, protocol=5)
-            self._process.stdin.flush()
-            answer = self._answers.get(timeout=seconds)
-        except queue.Empty:
-            self.stop()
+            kind, value = self._worker(*request, timeout=seconds)
+        except TimeLimit:
             return Outcome(TIME_LIMIT, message=f"no answer within {seconds:g} s")
-        except BrokenPipeError:
-            answer = None
-        except BaseException:  # an interrupt: the answer would be taken for the next call's
-            self.stop()
-            raise
-        if answer is None:
-            code = self._process.wait()
-            self.stop()
-            return Outcome(CRASHED, message=_how(code))
-        kind, value = answer
+        except WorkerDied as error:
+            return Outcome(CRASHED, message=str(error))
         if kind == "missing":
             raise ModuleNotFoundError(f"No module named {value!r}", name=value)
         return Outcome(OK, value) if kind == "value" else Outcome(FAILED, message=value)
-
-    def _start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(_SERVE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self._answers = queue.SimpleQueue()
-        # A thread, because pipes cannot be waited for with a time limit on every system.
-        threading.Thread(
-            target=_collect, args=(self._process.stdout, self._answers), daemon=True
-        ).start()
-        self._ask(("path", "", tuple(sys.path), {}), _START_SECONDS)
-
-
-def _collect(pipe: IO[bytes], answers: queue.SimpleQueue[tuple[str, Any] | None]) -> None:
-    """Pass on a process's answers; None once there will be no more."""
-    with contextlib.suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
-        while True:
-            answers.put(pickle.load(pipe))
-    answers.put(None)
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"its process ended with exit code {code}"
-    name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
-    return f"its process ended by {name}"
 
 
 _helpers: dict[int, Helper] = {}

@@ -24,11 +24,13 @@ from spoonful.extras import MissingExtra, require
 from spoonful.pipeline import register
 from spoonful.pipeline.posefile import plain, read_pose
 from spoonful.pipeline.report import turn_of, write_report
-from spoonful.pipeline.workers import TimeLimit, Worker, WorkerDied
 from spoonful.view.files import write_whole
+from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Row = dict[str, Any]
 PARTS = "parts"
+# What a process that registers needs, and takes seconds to import.
+PRELOAD = (__name__, "scipy.spatial", "trimesh")
 # The columns of the results, and what they hold where a pair failed.
 COLUMNS: dict[str, Any] = {
     "id": "",
@@ -231,7 +233,7 @@ def run_here(
     todo: Sequence[Pair], settings: Settings, task: Task, workers: int, timeout: float | None
 ) -> Iterator[Row]:
     """Rows as they are finished, by processes of this machine."""
-    pool = [Worker(task) for _ in range(workers)]
+    pool: list[Worker] = [WarmWorker(task, preload=PRELOAD) for _ in range(workers)]
     idle, busy = [*pool], dict[Any, tuple[Worker, Pair, float]]()
     queue = iter(todo)
     left = len(todo)

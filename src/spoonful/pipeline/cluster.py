@@ -16,6 +16,7 @@ from typing import Any
 from spoonful.extras import require
 from spoonful.pipeline.batches import (
     PARTS,
+    PRELOAD,
     Pair,
     Settings,
     Task,
@@ -24,8 +25,8 @@ from spoonful.pipeline.batches import (
     line_of,
     rows_in,
 )
-from spoonful.pipeline.workers import Worker
 from spoonful.view.files import write_whole
+from spoonful.workers import WarmWorker, Worker
 
 # Few enough that a lost block is soon done again, enough that what Ray adds to each is not felt.
 LARGEST_BLOCK = 64
@@ -90,7 +91,7 @@ def do_block(
     digest = hashlib.sha256("\n".join(item["key"] for item in asked).encode()).hexdigest()
     part = Path(folder) / PARTS / f"block-{digest[:32]}.jsonl"
     if not part.is_file() or any(row["status"] == "failed" for row in rows_in(part)):
-        worker = _WORKERS.setdefault(task, Worker(task))
+        worker = _WORKERS.setdefault(task, WarmWorker(task, preload=PRELOAD))
         lines = []
         for item in asked:
             key = item.pop("key")

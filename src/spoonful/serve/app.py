@@ -37,11 +37,12 @@ from starlette.routing import Route
 import spoonful
 from spoonful.data.clouds import FORMATS
 from spoonful.pipeline import METHODS
+from spoonful.pipeline.batches import PRELOAD
 from spoonful.pipeline.lengths import UNITS, length
-from spoonful.pipeline.workers import TimeLimit, Worker, WorkerDied
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
 from spoonful.serve.limits import Limits
+from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]
 FIELDS = ("method", "voxel", "unit")
@@ -116,7 +117,7 @@ class Desk:
             # Some upload while others are registered, and no more: the disk is finite.
             self.uploads = asyncio.Semaphore(self.limits.workers + 2)
             self.free: asyncio.Queue[Worker] = asyncio.Queue()
-            workers = [Worker(self.task) for _ in range(self.limits.workers)]
+            workers = [WarmWorker(self.task, preload=PRELOAD) for _ in range(self.limits.workers)]
             self.threads = ThreadPoolExecutor(len(workers))  # each waits for one worker
             for worker in workers:
                 worker.start()

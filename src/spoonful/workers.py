@@ -1,8 +1,12 @@
-"""Work in processes of its own, so that whatever a file does to a parser stays there.
+"""Functions in processes of their own, so that a crash or a hang stays there.
 
 A `Worker` is one process that runs one function, call after call. It may crash or hang: the call
-then ends with `WorkerDied` or `TimeLimit`, and the next call finds a new process. Each uses one
-thread, since several of them share the machine.
+then ends with `WorkerDied` or `TimeLimit`, and the next call finds a new process.
+
+- A `WarmWorker` is for our own code. It is there in milliseconds, as the fork of a process that has
+  imported all there is, and uses one thread, since several of them share the machine.
+- A `PlainWorker` is for other people's libraries. It imports what it is asked to and nothing of the
+  caller's: neither the script nor torch, with which not every library gets on.
 """
 
 from __future__ import annotations
@@ -10,12 +14,17 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import runpy
 import signal
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 # What the libraries that compute ask how many threads they may use.
@@ -33,23 +42,17 @@ class TimeLimit(RuntimeError):
     """A call took longer than it may, and was stopped."""
 
 
-class Worker:
-    """A process that runs `function`, made when it is first needed.
+class Worker(ABC):
+    """A process that runs one function, made when it is first needed."""
 
-    Args:
-        function: at the top level of a module, so that the process can import it. What it is
-            given and returns must be picklable.
-
-    >>> with Worker(divmod) as worker:
-    ...     worker(7, 2)
-    (3, 1)
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._process: multiprocessing.process.BaseProcess | None = None
+    def __init__(self) -> None:
+        self._process: BaseProcess | _Interpreter | None = None
         self._pipe: Connection[Any, Any] | None = None
         self._ready = False
+
+    @abstractmethod
+    def _launch(self, theirs: Connection[Any, Any]) -> BaseProcess | _Interpreter:
+        """Make a process that runs `_serve` at the other end of `self._pipe`."""
 
     def __call__(self, *arguments: Any, timeout: float | None = None) -> Any:
         """The function's value. What it raises is raised here.
@@ -58,12 +61,12 @@ class Worker:
             WorkerDied: the process ended, as by a crash in compiled code or for want of memory.
             TimeLimit: there is no answer after `timeout` seconds; the process is gone.
         """
-        pipe = self.begin(*arguments)
         try:
+            pipe = self.begin(*arguments)
             if timeout is not None and not pipe.poll(timeout):
                 raise TimeLimit(f"stopped after {timeout:g} s")
         except BaseException:
-            # Also after Ctrl-C: the pipe would hold the answer to an old question.
+            # Also after Ctrl-C: the pipe would hold half a question, or the answer to an old one.
             self.stop()
             raise
         return self.finish()
@@ -74,7 +77,7 @@ class Worker:
         Waits for a process that is still being made, so that its imports do not count as part of
         the call.
         """
-        if self._process is None or not self._process.is_alive():
+        if not self.running:
             self.stop()
             self.start()
         assert self._pipe is not None
@@ -107,24 +110,18 @@ class Worker:
             self.stop()
             raise
 
+    @property
+    def running(self) -> bool:
+        """Whether there is a process, so that the next call need not make one."""
+        return self._process is not None and self._process.is_alive()
+
     def start(self) -> None:
         """Make the process now, so that the first call need not wait for its imports."""
         if self._process is not None:
             return
         self._pipe, theirs = multiprocessing.Pipe()
         with _STARTING, theirs, _deaf():
-            before = {name: os.environ.get(name) for name in _THREADS}
-            os.environ.update(dict.fromkeys(_THREADS, "1"))
-            try:
-                made = _context().Process(target=_serve, args=(theirs, self._function), daemon=True)
-                made.start()
-                self._process = made
-            finally:
-                for name, value in before.items():
-                    if value is None:
-                        del os.environ[name]
-                    else:
-                        os.environ[name] = value
+            self._process = self._launch(theirs)
 
     def kill(self) -> None:
         """End the process amid a call of another thread's, which then raises `WorkerDied`."""
@@ -150,6 +147,83 @@ class Worker:
         self.stop()
 
 
+class WarmWorker(Worker):
+    """A worker for a function of this process's own.
+
+    Args:
+        function: at the top level of a module, so that the process can import it. What it is
+            given and returns must be picklable.
+        preload: modules to import once for all the processes that are made, before the first of
+            them. What is not installed is left out without a word.
+
+    >>> with WarmWorker(divmod) as worker:
+    ...     worker(7, 2)
+    (3, 1)
+    """
+
+    def __init__(self, function: Callable[..., Any], *, preload: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._function = function
+        self._preload = preload
+
+    def _launch(self, theirs: Connection[Any, Any]) -> BaseProcess | _Interpreter:
+        before = {name: os.environ.get(name) for name in _THREADS}
+        os.environ.update(dict.fromkeys(_THREADS, "1"))
+        try:
+            context = _context(self._preload)
+            made = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
+            made.start()
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+        return made
+
+
+class PlainWorker(Worker):
+    """A worker that is an interpreter of its own, and starts with nothing but one file.
+
+    It finds modules where this process does. What its libraries print goes to standard error, and
+    there is nothing for them to read.
+
+    Args:
+        file: where the function is.
+        name: the function's.
+    """
+
+    def __init__(self, file: Path, name: str) -> None:
+        super().__init__()
+        self._command = [sys.executable, "-P", __file__, str(file), name]
+
+    def _launch(self, theirs: Connection[Any, Any]) -> _Interpreter:
+        assert self._pipe is not None
+        made = _Interpreter(self._command, stdin=_descriptor(theirs), stdout=2)
+        # A process that died just now is found out by the first call.
+        with contextlib.suppress(BrokenPipeError):
+            self._pipe.send(sys.path)
+        return made
+
+
+class _Interpreter(subprocess.Popen[bytes]):
+    """A process under the names that `multiprocessing` has for what can be done with one."""
+
+    def is_alive(self) -> bool:
+        return self.poll() is None
+
+    def join(self, timeout: float | None = None) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(timeout)
+
+    @property
+    def exitcode(self) -> int | None:
+        return self.poll()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
     """Have the processes that are made here never hear of Ctrl-C.
@@ -168,8 +242,8 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _context() -> Any:
-    """How processes are made.
+def _context(preload: Sequence[str]) -> Any:
+    """How processes are made for our own code.
 
     Never as a fork of this one, which may hang in the thread pools that have computed here, but as
     forks of a process that has imported all there is and done nothing else: each takes
@@ -178,8 +252,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    # What is not installed is left out without a word.
-    context.set_forkserver_preload(["spoonful.pipeline.batches", "scipy.spatial", "trimesh"])
+    context.set_forkserver_preload([__name__, *preload])
     return context
 
 
@@ -219,3 +292,34 @@ def _how(code: int | None) -> str:
         except ValueError:
             return f"by signal {-code}"
     return f"with exit code {code}"
+
+
+def _main(file: str, name: str) -> None:
+    """A plain worker's life: this module is then a script, and all there is of Spoonful."""
+    pipe = _connection(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nothing for libraries to read
+    sys.path[:] = pipe.recv()
+    _serve(pipe, runpy.run_path(file)[name])
+
+
+def _descriptor(pipe: Connection[Any, Any]) -> int:
+    """A pipe as something that can be another process's standard input."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        return msvcrt.open_osfhandle(pipe.fileno(), os.O_RDWR)
+    return pipe.fileno()
+
+
+def _connection(descriptor: int) -> Connection[Any, Any]:
+    """The way back from `_descriptor`."""
+    if sys.platform == "win32":
+        import msvcrt
+        from multiprocessing.connection import PipeConnection
+
+        return PipeConnection(msvcrt.get_osfhandle(descriptor))
+    return Connection(descriptor)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

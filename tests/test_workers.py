@@ -1,0 +1,91 @@
+"""Both kinds of workers: a crash or a hang costs one call, and no more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from spoonful.workers import PlainWorker, TimeLimit, WarmWorker, Worker, WorkerDied
+
+FUNCTIONS = """
+import os, sys, time
+
+def do(what, value=None):
+    if what == "abort":
+        os.abort()
+    if what == "sleep":
+        time.sleep(60)
+    if what == "divide":
+        return 1 / value
+    if what == "read":
+        return sys.stdin.read()
+    if what == "modules":
+        return sorted(sys.modules)
+    return what, value, os.getpid()
+"""
+
+
+@pytest.fixture(params=["warm", "plain"])
+def worker(request, tmp_path, monkeypatch):
+    (tmp_path / "functions_of_a_worker.py").write_text(FUNCTIONS)
+    if request.param == "plain":
+        made: Worker = PlainWorker(tmp_path / "functions_of_a_worker.py", "do")
+    else:
+        monkeypatch.syspath_prepend(tmp_path)
+        import functions_of_a_worker
+
+        made = WarmWorker(functions_of_a_worker.do)
+    with made:
+        yield made
+
+
+def test_a_crash_and_a_hang_cost_one_call_each(worker):
+    *echo, first = worker("echo", 1)
+    assert echo == ["echo", 1]
+    assert worker("echo")[2] == first != os.getpid()
+    with pytest.raises(WorkerDied, match=r"^its process ended by SIGABRT$"):
+        worker("abort")
+    second = worker("echo")[2]
+    start = time.monotonic()
+    with pytest.raises(TimeLimit, match=r"^stopped after 0\.2 s$"):
+        worker("sleep", timeout=0.2)
+    assert time.monotonic() - start < 5
+    assert worker("echo")[2] not in (first, second)
+
+
+def test_an_error_in_the_function_or_on_the_way_there_leaves_it_usable(worker):
+    with pytest.raises(RuntimeError, match="division by zero"):
+        worker("divide", 0)
+    with pytest.raises((TypeError, AttributeError), match=r"pickle|local object"):
+        worker("echo", lambda: None)
+    assert worker("divide", 2) == 0.5
+
+
+def test_a_plain_worker_has_nothing_of_the_callers(tmp_path):
+    file = tmp_path / "functions.py"
+    file.write_text(FUNCTIONS)
+    with PlainWorker(file, "do") as worker:
+        modules = worker("modules")
+        assert worker("read") == ""
+    assert not {"torch", "numpy", "spoonful", "pytest"} & set(modules)
+
+
+def test_a_script_without_a_guard_can_use_a_plain_worker(tmp_path):
+    # A worker that imported its caller's script would run it again, and again.
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    script = tmp_path / "script.py"
+    source = Path(sys.modules[Worker.__module__].__file__ or "").parents[1]
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(source)!r})\n"
+        "from pathlib import Path\n"
+        "from spoonful.workers import PlainWorker\n"
+        "with PlainWorker(Path(__file__).with_name('functions.py'), 'do') as worker:\n"
+        "    print(worker('divide', 4))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("0.25\n", "")
