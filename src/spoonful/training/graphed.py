@@ -1,29 +1,83 @@
 """Steps as one CUDA graph: recorded once, then replayed without Python or launches between kernels.
 
 A training step of these networks is a thousand small kernels, and a host takes longer to launch
-them than a fast device to run them. Replayed, the device alone decides how long a step takes.
+them than a fast device to run them. Replayed, the device alone decides how long a step takes. The
+same goes for the network's forward pass on the validation pairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
+from spoonful.registration import Registration
 from spoonful.training.step import Outcome, Stepper
 
-# Steps taken before one is recorded: kernels are compiled and choose their algorithms in them.
+# Calls before one is recorded: kernels are compiled and choose their algorithms in them.
 _FIRST = 3
+
+T = TypeVar("T")
+
+
+class Recorded(Generic[T]):
+    """A function of batches, as one CUDA graph; called like the function.
+
+    The first calls run as usual. What a replay returns stays where it is, and the next replay
+    writes over it: copy what is to be kept.
+
+    Args:
+        function: works on the current CUDA device and never waits for it. Whatever it depends on
+            besides its batch must stay where it is.
+    """
+
+    def __init__(self, function: Callable[[Batch], T]) -> None:
+        self._function = function
+        self._calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._batch: Batch | None = None
+        self._result: T | None = None
+
+    def fits(self, batch: Batch) -> bool:
+        """Whether the batch has the shape of the first one, and so of what is recorded."""
+        return self._batch is None or _same_shape(self._batch, batch)
+
+    def __call__(self, batch: Batch) -> T:
+        """The function's result; the batch must fit."""
+        if self._batch is None:
+            self._batch = _like(batch)
+        _copy(batch, self._batch)
+        self._calls += 1
+        if self._calls <= _FIRST:
+            return self._aside(self._batch)
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._result = self._function(self._batch)
+        self._graph.replay()
+        assert self._result is not None
+        return self._result
+
+    def _aside(self, batch: Batch) -> T:
+        """The function on another stream, as recording needs it done before."""
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            result = self._function(batch)
+        torch.cuda.current_stream().wait_stream(stream)
+        return result
 
 
 class GraphedSteps:
     """A `Stepper` whose steps are replayed; called like one.
 
-    The first steps are taken as usual, as are those on batches of another shape. Random numbers
-    of perturbed starts go on from replay to replay, though not in the order of usual steps.
+    Steps on batches of another shape than the first are taken as usual. Random numbers of
+    perturbed starts go on from replay to replay, though not in the order of usual steps.
 
     Args:
         stepper: on a CUDA device. Whatever its model is told from step to step, other than by
@@ -32,42 +86,42 @@ class GraphedSteps:
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
-        self._taken = 0
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._batch: Batch | None = None
-        self._outcome: Outcome | None = None
+        self._step = Recorded(stepper.step)
 
     def __call__(self, batch: Batch, lr: float) -> Outcome:
         """Take a step."""
-        if self._batch is None:
-            self._batch = _like(batch)
-        if not _same_shape(self._batch, batch):
+        if not self._step.fits(batch):
             return self._stepper(batch, lr)
-        _copy(batch, self._batch)
         self._stepper.set_rate(lr)
-        self._taken += 1
-        if self._taken <= _FIRST:
-            return self._aside(self._batch)
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._outcome = self._stepper.step(self._batch)
-        self._graph.replay()
-        assert self._outcome is not None
-        loss, norm, skipped, pose = self._outcome
-        # The next replay writes over them.
-        return Outcome(
-            loss.clone(), norm.clone(), skipped.clone(), Pose(*(each.clone() for each in pose))
+        loss, norm, skipped, pose = self._step(batch)
+        return Outcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
+
+
+class GraphedForward:
+    """The network's forward pass on validation pairs, replayed; the model must be in eval mode.
+
+    Args:
+        stepper: on a CUDA device.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        self._forward = Recorded(stepper.forward)
+
+    def __call__(self, batch: Batch) -> Registration:
+        """Register a batch; of the result, only what validation looks at."""
+        if not self._forward.fits(batch):
+            return self._stepper.forward(batch)
+        found = self._forward(batch)
+        return Registration(
+            _copied(found.pose),
+            matches=None if found.matches is None else found.matches.clone(),
+            weights=None if found.weights is None else found.weights.clone(),
         )
 
-    def _aside(self, batch: Batch) -> Outcome:
-        """A step on another stream, as recording needs it done before."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            outcome = self._stepper.step(batch)
-        torch.cuda.current_stream().wait_stream(stream)
-        return outcome
+
+def _copied(pose: Pose) -> Pose:
+    return Pose(*(part.clone() for part in pose))
 
 
 def _tensors(batch: Batch) -> dict[str, Tensor]:

@@ -91,6 +91,12 @@ class Stepper:
         """The context the network runs in."""
         return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self.bf16)
 
+    def forward(self, batch: Batch) -> Registration:
+        """Register a batch in the mode the model is in."""
+        with self.network():
+            found: Registration = self.model(batch)
+        return found
+
     def __call__(self, batch: Batch, lr: float) -> Outcome:
         """Take a step on this process' slice of `batch`."""
         self.set_rate(lr)
@@ -107,8 +113,7 @@ class Stepper:
     def step(self, batch: Batch) -> Outcome:
         """Take a step at the rate that is set; nothing in it depends on the host."""
         before = [buffer.clone() for buffer in self._buffers]
-        with self.network():
-            output = self.model(batch)
+        output = self.forward(batch)
         loss = self.model.loss(output, batch) + added_terms(output, batch, self.terms)
         self._adam.zero_grad(set_to_none=True)
         loss.backward()

@@ -26,7 +26,7 @@ from spoonful.training import build, checkpoint, corpora, distributed, tensorfil
 from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
-from spoonful.training.graphed import GraphedSteps
+from spoonful.training.graphed import GraphedForward, GraphedSteps
 from spoonful.training.journal import Journal, plain
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
@@ -35,8 +35,9 @@ from spoonful.training.step import Outcome, Stepper
 from spoonful.training.stopping import Stop, on_signals
 from spoonful.training.validation import BEST_BY, Validation, validate
 
-# Steps between two looks at what the device has done.
-_LOOK = 20
+# Steps between two looks at what the device has done; each is at those up to the look before, so
+# the host is never further ahead than two of them.
+_LOOK = 10
 # A budget in seconds becomes a number of steps after this many, the first of which do not count;
 # a share of the time is left for validation and files.
 _WARM, _TIMED, _SPARE = 3, 12, 0.1
@@ -118,6 +119,20 @@ class _Seen(NamedTuple):
     batch: Batch
 
 
+class _Fetched(NamedTuple):
+    """Steps whose numbers are on their way from the device.
+
+    Attributes:
+        steps: the steps.
+        numbers: (3, K) their losses, norms and whether they were skipped, on the host.
+        there: has happened when `numbers` are there; None if they are already.
+    """
+
+    steps: list[_Seen]
+    numbers: Tensor
+    there: torch.cuda.Event | None
+
+
 class Trainer:
     """A run in one process. `train` is the way to start one."""
 
@@ -152,14 +167,19 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
         if config.runtime.compile:
-            self.model.compile_parts()
+            # Batches have one size. Left to find out by itself, torch would compile for any size
+            # as soon as it saw a second, and RPM-Net describes both clouds and then one.
+            self.model.compile_parts(dynamic=False)
         self.stepper = Stepper(
             self.model, config.optimizer, terms=config.loss, bf16=self.bf16, group=group
         )
         self._take: Stepper | GraphedSteps = self.stepper
+        self._forward: GraphedForward | None = None
         steady = config.refine.mode != "perturbed" or config.refine.schedule == "constant"
-        if config.runtime.graph and device.type == "cuda" and group.size == 1 and steady:
-            self._take = GraphedSteps(self.stepper)
+        if config.runtime.graph and device.type == "cuda" and group.size == 1:
+            self._forward = GraphedForward(self.stepper)
+            if steady:
+                self._take = GraphedSteps(self.stepper)
         data: Corpus | Sequence[Any] | None = corpus
         if data is None and self.protocol.sampling == "given":
             data = corpora.load_scans(config.data.corpus, self.protocol)
@@ -184,6 +204,7 @@ class Trainer:
             self.progress.total = self._planned()
         self.quiet = quiet or not group.first
         self._queue: list[_Seen] = []
+        self._coming: list[_Fetched] = []
         self._saved = time.monotonic()
 
     def run(self, seconds: float | None = None) -> Result:
@@ -223,7 +244,7 @@ class Trainer:
                 if progress.total is None:
                     self._plan(earlier, began)
                 if len(self._queue) >= _LOOK:
-                    self._look()
+                    self._look(wait=False)
                     now = time.monotonic()
                     speed = (progress.step - first_step) * config.data.batch_size
                     self.display.step(
@@ -244,6 +265,7 @@ class Trainer:
                     why = "the time limit" if over else "a signal"
                     self.display.say(f"stopped by {why} after step {progress.step}")
                     return self._result(finished=False)
+            self._look()  # an epoch has taken as long as its steps, not as long as asking for them
             self._end_epoch(time.monotonic() - epoch_began, progress.step - first_step)
             progress.seconds = earlier + time.monotonic() - began
             over = time.monotonic() - self._saved >= config.runtime.checkpoint_seconds
@@ -294,16 +316,25 @@ class Trainer:
                 f"{self.progress.total / len(self.pairs):.1f} epochs"
             )
 
-    def _look(self) -> None:
-        """Fetch what the last steps did; stop if none of them had a finite loss."""
-        if not self._queue:
-            return
-        progress, queue = self.progress, self._queue
-        self._queue = []
-        table = torch.stack([torch.stack([s.outcome.loss, s.outcome.norm]) for s in queue])
-        skipped = torch.stack([s.outcome.skipped for s in queue])
-        rows = torch.cat([table, skipped.unsqueeze(1)], dim=1).tolist()
-        for seen, (loss, norm, bad) in zip(queue, rows, strict=True):
+    def _look(self, *, wait: bool = True) -> None:
+        """See what the last steps did; stop if none of them had a finite loss.
+
+        Without `wait`, see what those up to the look before did, and only send for the last: while
+        the host looked, the device would run out of steps.
+        """
+        if self._queue:
+            self._coming.append(_fetch(self._queue))
+            self._queue = []
+        while self._coming and (wait or len(self._coming) > 1 or self._coming[0].there is None):
+            self._read(self._coming.pop(0))
+
+    def _read(self, fetched: _Fetched) -> None:
+        """Note what some steps did."""
+        progress = self.progress
+        if fetched.there is not None:
+            fetched.there.synchronize()
+        rows = fetched.numbers.T.tolist()
+        for seen, (loss, norm, bad) in zip(fetched.steps, rows, strict=True):
             progress.norm = norm
             progress.losses.append(math.nan if bad else loss)
             progress.skipped_in_row = progress.skipped_in_row + 1 if bad else 0
@@ -341,7 +372,6 @@ class Trainer:
     # --- epochs ---
 
     def _end_epoch(self, duration: float, steps: int) -> None:
-        self._look()
         progress, config = self.progress, self.config
         last = progress.step == progress.total
         loss = _mean(progress.losses)
@@ -378,7 +408,8 @@ class Trainer:
         self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, errors, left)
 
     def _validate(self) -> Validation:
-        return validate(self.stepper, self.pairs.validation, self.config.refine, self.group)
+        batches, refine = self.pairs.validation, self.config.refine
+        return validate(self.stepper, batches, refine, self.group, self._forward)
 
     # --- files ---
 
@@ -453,6 +484,21 @@ class Trainer:
             skipped=progress.skipped,
             folder=self.folder,
         )
+
+
+def _fetch(steps: list[_Seen]) -> _Fetched:
+    """Send for the steps' numbers."""
+    outcomes = [seen.outcome for seen in steps]
+    columns = zip(*((o.loss, o.norm, o.skipped) for o in outcomes), strict=True)
+    numbers = torch.stack([number for column in columns for number in column]).view(3, -1)
+    if numbers.device.type != "cuda":
+        return _Fetched(steps, numbers, None)
+    # Only into pinned memory is a copy not waited for.
+    host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+    host.copy_(numbers, non_blocking=True)
+    there = torch.cuda.Event()
+    there.record()
+    return _Fetched(steps, host, there)
 
 
 def _mean(losses: list[float]) -> float:

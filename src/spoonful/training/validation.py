@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
+from spoonful.data.collate import collate
 from spoonful.geometry import Pose, stability
 from spoonful.geometry.moments import moments
 from spoonful.geometry.refine import Form
 from spoonful.metrics import PoseErrors
 from spoonful.registration import Registration
 from spoonful.training.config import Refine
-from spoonful.training.distributed import Group
+from spoonful.training.distributed import Group, part
 from spoonful.training.step import Stepper
 
 # The errors that are logged: by these names, the means over all validation pairs.
 ERRORS = ("rotation_degrees", "translation", "mean_point_distance", "correspondence")
 # The one that picks the best epoch: it weighs rotation and translation by what they do to points.
 BEST_BY = "mean_point_distance"
+# Batches whose errors are measured at once: the memory for it must not grow with the corpus.
+_TOGETHER = 64
 
 
 class Validation(NamedTuple):
@@ -45,20 +48,35 @@ class Validation(NamedTuple):
 
 @torch.no_grad()
 def validate(
-    stepper: Stepper, batches: Sequence[Batch], refine: Refine, group: Group
+    stepper: Stepper,
+    batches: Sequence[Batch],
+    refine: Refine,
+    group: Group,
+    forward: Callable[[Batch], Registration] | None = None,
 ) -> Validation:
-    """Register all validation pairs; with several processes each takes some of the batches."""
-    model = stepper.model
+    """Register all validation pairs; with several processes each takes some of the batches.
+
+    Args:
+        stepper: with the model.
+        batches: of one size, but for the last, which may be smaller.
+        refine: the layer's settings.
+        group: the processes.
+        forward: what to register a batch with, if not `stepper.forward`.
+    """
+    model, forward = stepper.model, forward or stepper.forward
     own: Form = "target" if refine.mode == "target" else refine.form
     errors = PoseErrors(chamfer=False)
     layer: dict[str, list[Tensor]] = {}
     shown: tuple[Batch, Pose] | None = None
+    mine = batches[group.rank :: group.size]
     model.eval()
     try:
         with stepper.averaged():
-            for batch in batches[group.rank :: group.size]:
-                with stepper.network():
-                    found = model(batch)
+            for first in range(0, len(mine), _TOGETHER):
+                some = mine[first : first + _TOGETHER]
+                found = _joined([_registered(forward, one, len(batches[0])) for one in some])
+                # All at once: an error is many small kernels, and each one's sum is waited for.
+                batch = collate(some)
                 errors.update(found, batch)
                 shown = shown or (batch, found.pose)
                 if found.matches is not None:
@@ -77,6 +95,38 @@ def validate(
     for name in ("rho_source", "rho_target", "extent_ratio"):
         means[name] = float(joined[name].nanmedian())
     return Validation(means, rho, divergence, shown)
+
+
+def _registered(forward: Callable[[Batch], Registration], batch: Batch, size: int) -> Registration:
+    """The poses and matches of a batch, which goes through the network as one of `size` pairs.
+
+    Code that is compiled or recorded is for batches of one size. In eval mode pairs do not see
+    each other, so a small batch is filled up with copies of its own.
+    """
+    count = len(batch)
+    if count < size:
+        batch = collate([batch] * -(-size // count))
+        batch = part(batch, slice(size))
+    found = forward(batch)
+    return Registration(
+        Pose(found.pose.rotation[:count], found.pose.translation[:count]),
+        matches=None if found.matches is None else found.matches[:count],
+        weights=None if found.weights is None else found.weights[:count],
+    )
+
+
+def _joined(found: Sequence[Registration]) -> Registration:
+    """The poses and matches of many batches as those of one."""
+    matches = [one.matches for one in found if one.matches is not None]
+    weights = [one.weights for one in found if one.weights is not None]
+    return Registration(
+        Pose(
+            torch.cat([one.pose.rotation for one in found]),
+            torch.cat([one.pose.translation for one in found]),
+        ),
+        matches=torch.cat(matches) if matches else None,
+        weights=torch.cat(weights) if weights else None,
+    )
 
 
 @torch.no_grad()
