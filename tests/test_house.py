@@ -14,7 +14,7 @@ import spoonful
 PACKAGE = Path(spoonful.__file__).parent
 # Each layer may import those before it, and its own modules.
 LAYERS = [
-    {"extras", "workers"},
+    {"extras", "files", "names", "workers"},
     {"geometry"},
     {"compat", "batch", "inputs", "registration"},
     {"losses", "metrics", "view"},

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from spoonful.names import named
+
 PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -25,10 +27,8 @@ def bench(
       spoonful bench layer --device cuda --save
     """
     folder = _benchmarks()
-    script = folder / f"{name}.py"
-    known = sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
-    if script.stem not in known:
-        raise ValueError(f"no benchmark named {name!r}; there are: {', '.join(known)}")
+    known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    script = named(name, known, what="benchmark")
     sys.argv = [str(script), *context.args]
     runpy.run_path(str(script), run_name="__main__")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from spoonful.data import folder, modelnet40, places, synthetic, threedmatch
 from spoonful.data.fetch import Archive
+from spoonful.names import named
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,9 @@ def get(name: str) -> Dataset:
     (9840, 2468, 40)
     >>> get("modelnet41")
     Traceback (most recent call last):
-    ValueError: no dataset named 'modelnet41'; there are: synthetic, modelnet40, ...
+    ValueError: no dataset named 'modelnet41'; did you mean 'modelnet40'? There are: synthetic, ...
     """
-    for dataset in DATASETS:
-        if dataset.name == name:
-            return dataset
-    names = ", ".join(dataset.name for dataset in DATASETS)
-    raise ValueError(f"no dataset named {name!r}; there are: {names}")
+    return named(name, {dataset.name: dataset for dataset in DATASETS}, what="dataset")
 
 
 def survey() -> list[Found]:

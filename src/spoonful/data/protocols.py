@@ -12,7 +12,6 @@ under the same rules.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -24,6 +23,7 @@ import torch
 
 from spoonful.data.corpus import Corpus
 from spoonful.metrics import Convention
+from spoonful.names import named
 
 _Item = TypeVar("_Item")
 
@@ -277,11 +277,7 @@ def get(name: str) -> Protocol:
     Traceback (most recent call last):
     ValueError: no protocol named 'rpm-corp'; did you mean 'rpm-crop'? There are: dcp-clean, ...
     """
-    if name not in _CARDS:
-        close = difflib.get_close_matches(name, _CARDS, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"no protocol named {name!r}{hint}: {', '.join(_CARDS)}")
-    return _CARDS[name]
+    return named(name, _CARDS, what="protocol")
 
 
 @overload

@@ -21,6 +21,7 @@ from spoonful.evaluation.methods import Method, Run
 from spoonful.evaluation.provenance import fingerprint, machine, versions
 from spoonful.evaluation.result import Data, Result, Timing
 from spoonful.metrics import PoseErrors
+from spoonful.models.contract import evaluating
 from spoonful.registration import Registration
 
 # Pairs that are registered once more, one at a time, to know how long a single pair takes.
@@ -167,16 +168,11 @@ def _run(method: Method, batch: Batch, clock: _Clock) -> Registration:
 @contextmanager
 def _ready(run: Run, device: torch.device) -> Iterator[None]:
     """A model on the device and in eval mode; afterwards every part is in the mode it was in."""
-    training = []
-    if isinstance(run, nn.Module):
-        run.to(device)
-        training = [part for part in run.modules() if part.training]
-        run.eval()
-    try:
+    if not isinstance(run, nn.Module):
         yield
-    finally:
-        for part in training:
-            part.training = True
+        return
+    with evaluating(run.to(device)):
+        yield
 
 
 def _place() -> tuple[int, int]:

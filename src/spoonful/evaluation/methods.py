@@ -13,7 +13,6 @@ True
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from spoonful.classical.contract import ClassicalMethod
 from spoonful.evaluation.provenance import weights_sha256
 from spoonful.geometry import Pose, kabsch
 from spoonful.geometry.neighbors import nearest
+from spoonful.names import named
 from spoonful.registration import Registration
 
 Run = Callable[[Batch], Registration]
@@ -102,11 +102,7 @@ def get(name: str) -> Method:
     Traceback (most recent call last):
     ValueError: no method named 'identiy'; did you mean 'identity'? There are: identity, ...
     """
-    if name not in _METHODS:
-        close = difflib.get_close_matches(name, _METHODS, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"no method named {name!r}{hint}: {', '.join(_METHODS)}")
-    return _METHODS[name].make()
+    return named(name, _METHODS, what="method").make()
 
 
 def of_model(name: str, model: nn.Module, **known: Any) -> Method:

@@ -8,10 +8,9 @@ no infinite numbers: they are written as the strings "inf", "-inf" and "nan".
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from spoonful.evaluation.bootstrap import (
     interval,
     replicate,
 )
+from spoonful.files import write_whole
 from spoonful.metrics import Summary, summarize
 
 FORMAT = "spoonful.result/1"
@@ -253,10 +253,9 @@ def write_csv(results: Sequence[Result], to: str | Path | TextIO) -> None:
         to: the file's path, or an open file.
     """
     if isinstance(to, (str, Path)):
-        with tempfile.SpooledTemporaryFile(mode="w+", newline="", encoding="utf-8") as buffer:
-            write_csv(results, buffer)  # type: ignore[arg-type]
-            buffer.seek(0)
-            write_text(to, buffer.read())
+        buffer = io.StringIO(newline="")
+        write_csv(results, buffer)
+        write_text(to, buffer.getvalue())
         return
     writer = csv.writer(to, lineterminator="\n")
     spans = [f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")]
@@ -293,21 +292,7 @@ def strict_json(value: Any, indent: int | None = None) -> str:
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write a file whole or not at all, and make its folder."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        # mkstemp keeps its files private; a result is for whoever may read the folder.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(draft, 0o666 & ~mask)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
-    return path
+    return write_whole(path, text.encode())
 
 
 def _statistics(errors: Mapping[str, Tensor]) -> dict[str, Statistics]:

@@ -11,12 +11,12 @@ authors did not run themselves were copied by them from the papers of DCP and RP
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from spoonful.metrics import Convention
+from spoonful.names import named
 
 Statistic = Literal["mean", "rmse", "mse"]
 LossOn = Literal["all", "last"]
@@ -147,11 +147,7 @@ def get(name: str) -> PaperTable:
     Traceback (most recent call last):
     ValueError: no table named 'rpm-corp'; did you mean 'rpm-crop'? There are: dcp-noise, ...
     """
-    if name not in _TABLES:
-        close = difflib.get_close_matches(name, _TABLES, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"no table named {name!r}{hint}: {', '.join(_TABLES)}")
-    return _TABLES[name]
+    return named(name, _TABLES, what="table")
 
 
 def columns(convention: Convention) -> tuple[Column, ...]:

@@ -114,7 +114,7 @@ class RegistrationModel(nn.Module, ABC):
             source_normals=None if a.normals is None else a.normals.to(weight.dtype).unsqueeze(0),
             target_normals=None if b.normals is None else b.normals.to(weight.dtype).unsqueeze(0),
         )
-        with _evaluating(self):
+        with evaluating(self):
             found: Pose = self(batch).pose.to(a.sample.dtype)
         # Back to the clouds' own frame: (p - b) / length = R (s - a) / length + t.
         rotation = found.rotation[0]
@@ -166,7 +166,7 @@ def known_pose(batch: Batch) -> Pose:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def evaluating(model: nn.Module) -> Iterator[None]:
     """Eval mode for a while; every part then returns to the mode it was in."""
     training = [part for part in model.modules() if part.training]
     model.eval()

@@ -60,10 +60,8 @@ def polish(
     for _ in range(iterations):
         near = nearest(better.apply(some_source), some_target)
         distance = near.squared_distance.sqrt()
-        last, better = (
-            better,
-            _solve(some_source, some_target[near.index], distance <= _REACH * distance.median()),
-        )
+        close = distance <= _REACH * distance.median()
+        last, better = better, kabsch(some_source, some_target[near.index], mask=close)
         if _moves_nothing(last, better, some_source):
             break
     if len(some_source) < len(source) or len(some_target) < len(target):
@@ -72,7 +70,7 @@ def polish(
             index, found = nearest_within(better.apply(source), target, reach)
             if not bool(found.any()):
                 break
-            better = _solve(source, target[index], found)
+            better = kabsch(source, target[index], mask=found)
     return better if _median_distance(some_source, some_target, better) <= before else pose
 
 
@@ -114,10 +112,6 @@ def _along_a_curve(points: Tensor) -> Tensor:
         for axis in range(3):
             code |= ((cell[:, axis] >> bit) & 1) << (3 * bit + axis)
     return code.argsort()
-
-
-def _solve(source: Tensor, matches: Tensor, keep: Tensor) -> Pose:
-    return kabsch(source, matches, mask=keep)
 
 
 def _median_distance(source: Tensor, target: Tensor, pose: Pose) -> Tensor:

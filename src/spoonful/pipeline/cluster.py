@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.extras import require
+from spoonful.files import write_whole
 from spoonful.pipeline.batches import (
     PARTS,
     PRELOAD,
@@ -25,7 +26,6 @@ from spoonful.pipeline.batches import (
     line_of,
     rows_in,
 )
-from spoonful.view.files import write_whole
 from spoonful.workers import WarmWorker, Worker
 
 # Few enough that a lost block is soon done again, enough that what Ray adds to each is not felt.

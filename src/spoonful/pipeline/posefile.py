@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spoonful.files import write_whole
 from spoonful.geometry import Pose, kabsch
-from spoonful.view.files import write_whole
 
 FORMAT = "spoonful-pose"
 # Nothing that is a pose is longer; a cloud given by mistake is.

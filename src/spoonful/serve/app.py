@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import json
 import secrets
 import shutil
@@ -42,6 +40,7 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
 from spoonful.serve.limits import Limits
+from spoonful.view.page import digest
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]
@@ -302,9 +301,6 @@ def _front(limits: Limits) -> tuple[str, str]:
 
     def read(name: str) -> str:
         return resources.files("spoonful.serve").joinpath(name).read_text("utf-8")
-
-    def digest(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
     style, script = read("drop.css"), read("drop.js")
     page = Template(read("drop.html")).substitute(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from spoonful.data.clouds import FORMATS
+from spoonful.data.clouds.formats import format_of
 from spoonful.pipeline import register
 from spoonful.pipeline.report import record, write_report
 
@@ -72,15 +72,11 @@ def suffix_of(name: str) -> str:
     '.ply'
     >>> suffix_of("scan.ply.gz")
     Traceback (most recent call last):
-    ValueError: scan.ply.gz: cannot tell the format from '.gz'; known are .ply, .pcd, ...
+    spoonful.data.clouds.types.CloudFileError: scan.ply.gz: cannot tell the format from '.gz'; ...
     """
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in FORMATS:
-        raise ValueError(
-            f"{name}: cannot tell the format from {suffix or 'a name without extension'!r}; "
-            f"known are {', '.join(FORMATS)}"
-        )
-    return suffix
+    path = PurePosixPath(name)
+    format_of(path)
+    return path.suffix.lower()
 
 
 def limit_memory(more: int) -> None:

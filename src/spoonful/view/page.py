@@ -30,8 +30,8 @@ import torch
 from torch import Tensor
 
 import spoonful
+from spoonful.files import write_whole
 from spoonful.geometry import Pose
-from spoonful.view.files import write_whole
 from spoonful.view.layers import (
     UPS,
     CloudLayer,
@@ -147,7 +147,7 @@ def write_page(
     page = Template(_read("template.html")).substitute(
         # Only these two texts may act, and the page may fetch nothing: `default-src 'none'`.
         policy=(
-            f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+            f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         ),
         generator=f"Spoonful {spoonful.__version__}",
@@ -380,8 +380,8 @@ def _read(name: str) -> str:
     return resources.files("spoonful.view").joinpath(name).read_text("utf-8")
 
 
-def _digest(text: str) -> str:
-    """`text` as a content security policy names it."""
+def digest(text: str) -> str:
+    """A script or a style as a content security policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

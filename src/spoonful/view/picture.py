@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from spoonful.extras import require
+from spoonful.files import write_whole
 from spoonful.geometry.exact import rotate
-from spoonful.view.files import write_whole
 from spoonful.view.layers import (
     UPS,
     CloudLayer,

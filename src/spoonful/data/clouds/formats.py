@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from spoonful.data.clouds.types import CloudFileError
@@ -58,7 +58,7 @@ FORMATS = {
 }
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: PurePath) -> Format:
     """The format of a file, by its extension."""
     if path.suffix.lower() not in FORMATS:
         raise CloudFileError(
