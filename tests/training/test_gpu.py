@@ -8,8 +8,11 @@ import torch
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.training import build, train
-from spoonful.training.graphed import GraphedSteps
+from spoonful.training.distributed import Group
+from spoonful.training.graphed import GraphedForward, GraphedSteps
+from spoonful.training.pairs import TrainingPairs
 from spoonful.training.step import Stepper
+from spoonful.training.validation import validate
 from training.small import blobs, small
 
 pytestmark = [
@@ -40,6 +43,29 @@ def test_perturbed_starts_differ_from_replay_to_replay():
     batch = Batch(source, source + 1, pose=Pose.identity(4, device=torch.device("cuda")))
     losses = [float(take(batch, 0.0).loss) for _ in range(8)]
     assert len(set(losses)) == 8
+
+
+@pytest.mark.parametrize("model", ["model=dcp", "model=rpmnet"])
+def test_a_replayed_validation_is_a_usual_one_of_the_weights_as_they_are(model):
+    config = small(model, "refine=source", "rpmnet.feat_dim=8", "rpmnet.neighbors=4")
+    torch.manual_seed(0)
+    stepper = Stepper(build.model(config).cuda().train(), config.optimizer)
+    pairs = TrainingPairs(
+        build.protocol(config),
+        blobs(),
+        device=torch.device("cuda"),
+        batch_size=3,
+        validation=0.5,
+        normals=stepper.model.needs_normals,
+    )
+    forward = GraphedForward(stepper)
+    for _ in range(3):  # 4 batches each, the last of a single pair
+        for batch in pairs.epoch():
+            stepper(batch, 1e-3)
+        usual = validate(stepper, pairs.validation, config.refine, Group())
+        found = validate(stepper, pairs.validation, config.refine, Group(), forward)
+        for name in ("rotation_degrees", "translation", "rho_source"):
+            assert found.errors[name] == pytest.approx(usual.errors[name], rel=1e-3), name
 
 
 def test_a_bad_batch_is_skipped_in_a_replay_too(tmp_path):

@@ -45,11 +45,11 @@ class Board:
                 self._writer.add_histogram(f"layer/{name}", finite.clamp(1e-9).log10(), step)
         if found.first is not None:
             batch, pose = found.first
-            target, source = batch.target[:1].float(), batch.source[:1].float()
+            target, source = batch.target.float(), batch.source.float()
             colors = torch.tensor(
                 [_BLUE] * target.shape[1] + [_ORANGE] * source.shape[1], dtype=torch.uint8
             )[None]
-            for name, moved in (("before", source), ("after", pose.apply(batch.source)[:1])):
+            for name, moved in (("before", source), ("after", pose.apply(source))):
                 vertices = torch.cat([target, moved.float()], dim=1).cpu()
                 self._writer.add_mesh(f"pair/{name}", vertices, colors=colors, global_step=step)
 

@@ -78,7 +78,7 @@ def validate(
                 # All at once: an error is many small kernels, and each one's sum is waited for.
                 batch = collate(some)
                 errors.update(found, batch)
-                shown = shown or (batch, found.pose)
+                shown = shown or (part(batch, slice(1)), Pose(*(each[:1] for each in found.pose)))
                 if found.matches is not None:
                     for name, values in behaviour(found, batch, refine.iterations).items():
                         layer.setdefault(name, []).append(values)

@@ -1,0 +1,93 @@
+"""The benchmark of whole trainings: its parts are those of an epoch, its trace is read right."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from spoonful.training.board import Board
+from spoonful.training.journal import Journal
+from training.small import SMALL, blobs
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "training.py"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    spec = importlib.util.spec_from_file_location("benchmark_training", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    before = list(sys.path)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    sys.path[:] = before
+    del sys.modules[spec.name]
+
+
+def test_the_parts_of_an_epoch_are_within_it(benchmark):
+    plain = Board.scalars, Journal.add
+    one = benchmark.measure(
+        "dcp",
+        blobs(44),
+        torch.device("cpu"),
+        epochs=2,
+        settings=[s for s in SMALL if "budget" not in s],
+    )
+    assert (Board.scalars, Journal.add) == plain  # left as they were
+    assert [epoch.steps for epoch in one.epochs] == [3, 3]  # 22 of the first category, 2 kept
+    assert one.validated == 2
+    for epoch in one.epochs:
+        parts = epoch.parts
+        assert min(parts[name] for name in ("step", "pairs", "forward", "log")) > 0
+        assert parts["forward"] < parts["validation"]
+        whole = sum(parts[name] for name in ("step", "pairs", "validation", "log", "board"))
+        assert whole < epoch.whole
+    text = benchmark.report([one], "cpu", "this", 44, "blobs")
+    assert "small 6x16" in text
+    assert "**pairs/s**" in text
+
+
+def test_a_repeated_corpus_has_shapes_of_its_own_in_the_unit_ball(benchmark, tmp_path):
+    from spoonful.training import corpora
+
+    corpora.save(blobs(4), tmp_path / "blobs.pt")
+    corpus = benchmark.corpus_of(str(tmp_path / "blobs.pt"), 10)
+    assert len(corpus) == 10
+    assert corpus.labels.tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+    assert not torch.equal(corpus.points[0], corpus.points[4])
+    torch.testing.assert_close(corpus.points.norm(dim=-1).amax(1), torch.ones(10))
+    torch.testing.assert_close(corpus.normals.norm(dim=-1), torch.ones(10, 64))
+
+
+def test_a_trace_tells_replayed_steps_from_what_else_ran(benchmark):
+    def event(kind, name, start, length, number):
+        args = {"correlation": number}
+        return {"ph": "X", "cat": kind, "name": name, "ts": start, "dur": length, "args": args}
+
+    events = [
+        {"ph": "M", "name": "process_name"},
+        event("cuda_runtime", "cudaGraphLaunch", 0, 5, 1),
+        event("kernel", "gemm", 0, 400, 1),
+        event("kernel", "gemm", 500, 300, 1),
+        event("cuda_runtime", "cudaLaunchKernel", 6, 2, 2),
+        event("kernel", "void at::native::copy", 850, 50, 2),
+        event("gpu_memcpy", "Memcpy DtoH", 950, 50, 3),
+    ]
+    rows = [line.split("|")[1:-1] for line in benchmark.timeline(events, 1).splitlines()]
+    found = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
+    assert found["replayed steps"] == ["0.800", "80.0%", "1.0"]
+    assert found["of that, kernels at work"] == ["0.700", "70.0%", "2.0"]
+    assert found["other kernels and copies"] == ["0.100", "10.0%", "2.0"]
+    assert found["nothing"][1] == "10.0%"
+    assert found["other: copy"][0] == "0.050"
+    assert found["cudaGraphLaunch"] == ["0.005", "1.00"]
+
+
+def test_notes_at_the_end_of_a_result_stay(benchmark, tmp_path):
+    path = tmp_path / "training-cuda.md"
+    path.write_text(f"# Old\n\nnumbers\n\n{benchmark.NOTES}\n\nPredicted: much.\n")
+    assert benchmark.with_notes("# New\n", path) == (
+        f"# New\n\n{benchmark.NOTES}\n\nPredicted: much.\n"
+    )

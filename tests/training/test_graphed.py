@@ -1,0 +1,128 @@
+"""Recorded steps and validations, with a stand-in for CUDA graphs; the real ones: test_gpu.py."""
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from spoonful.training import build
+from spoonful.training import trainer as trainer_module
+from spoonful.training.distributed import Group, part
+from spoonful.training.graphed import GraphedForward, GraphedSteps
+from spoonful.training.pairs import TrainingPairs
+from spoonful.training.step import Stepper
+from spoonful.training.trainer import Trainer
+from spoonful.training.validation import validate
+from training.small import blobs, small
+from training.test_resume import same_runs
+
+
+class PretendGraph:
+    """Replays by calling what was recorded, and puts the results where the first ones were."""
+
+    def __init__(self):
+        self.recorded = sys._getframe(1).f_locals["self"]
+        self.replays = 0
+
+    def replay(self):
+        self.replays += 1
+        if self.replays > 1:  # the pretended recording was a first run
+            new = self.recorded._function(self.recorded._batch)
+            for place, value in zip(tensors(self.recorded._result), tensors(new), strict=True):
+                place.copy_(value)
+
+
+def tensors(result) -> list[torch.Tensor]:
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, tuple):
+        return [one for part in result for one in tensors(part)]
+    kept = (result.pose, result.matches, result.weights)
+    return [one for part in kept if part is not None for one in tensors(part)]
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    nothing = contextlib.nullcontext
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", PretendGraph)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph: nothing())
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nothing())
+    for name in ("Stream", "current_stream"):
+        stream = SimpleNamespace(wait_stream=lambda other: None)
+        monkeypatch.setattr(torch.cuda, name, lambda stream=stream: stream)
+
+
+def run(folder, config, *, graphed: bool) -> Trainer:
+    trainer = Trainer(config, folder, blobs(60), Group(), torch.device("cpu"), quiet=True)
+    if graphed:
+        trainer._take = GraphedSteps(trainer.stepper)
+        trainer._forward = GraphedForward(trainer.stepper)
+    trainer.run()
+    return trainer
+
+
+@pytest.mark.parametrize("net", ["model=dcp", "model=rpmnet"])
+def test_a_recorded_run_is_a_usual_one(tmp_path, pretend, net):
+    config = small(
+        net,
+        "refine=target",
+        "rpmnet.feat_dim=8",
+        "rpmnet.neighbors=4",
+        "optimizer.ema=0.9",
+        "budget.steps=9",
+        "data.batch_size=4",
+        "data.validation=0.25",
+    )
+    run(tmp_path / "usual", config, graphed=False)
+    trainer = run(tmp_path / "graphed", config, graphed=True)
+    assert trainer._take._step._graph.replays == 9 - 3
+    assert trainer._forward._forward._graph.replays > 4
+    same_runs(tmp_path / "usual", tmp_path / "graphed")
+
+
+def test_looking_later_changes_nothing(tmp_path, monkeypatch):
+    config = small("budget.steps=33", "data.batch_size=2", "runtime.validate_every=9")
+    run(tmp_path / "at once", config, graphed=False)
+    fetch, waited = trainer_module._fetch, []
+
+    def on_its_way(steps):
+        numbers = SimpleNamespace(synchronize=lambda: waited.append(len(steps)))
+        return fetch(steps)._replace(there=numbers)
+
+    monkeypatch.setattr(trainer_module, "_fetch", on_its_way)
+    run(tmp_path / "later", config, graphed=False)
+    assert waited == [10, 10, 7, 6]
+    same_runs(tmp_path / "at once", tmp_path / "later")
+
+
+@pytest.mark.parametrize("net", ["model=dcp", "model=rpmnet"])
+def test_validation_does_not_depend_on_how_pairs_are_batched(net):
+    config = small(net, "refine=source", "rpmnet.feat_dim=8", "rpmnet.neighbors=4")
+    stepper = Stepper(build.model(config).train(), config.optimizer)
+    pairs = TrainingPairs(
+        build.protocol(config),
+        blobs(),
+        device=torch.device("cpu"),
+        batch_size=7,
+        validation=0.5,
+        normals=stepper.model.needs_normals,
+    )
+    sizes: list[int] = []
+
+    def forward(batch):
+        sizes.append(len(batch))
+        return stepper.forward(batch)
+
+    found = validate(stepper, pairs.validation, config.refine, Group(), forward)
+    assert sizes == [7, 7]  # the second has 3 pairs of its own
+    singles = [
+        part(batch, slice(row, row + 1)) for batch in pairs.validation for row in range(len(batch))
+    ]
+    alone = validate(stepper, singles, config.refine, Group())
+    assert len(found.rho) == len(alone.rho) == 10
+    assert found.errors == pytest.approx(alone.errors, rel=1e-3, abs=1e-5)
+    torch.testing.assert_close(found.rho, alone.rho, rtol=1e-3, atol=1e-4)
+    assert len(found.first[0]) == len(found.first[1].rotation) == 1
+    assert stepper.model.training
