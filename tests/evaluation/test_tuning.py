@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from spoonful.classical import presets
 from spoonful.classical.icp import ICP
 from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
+from spoonful.data.items import ProtocolDataset
 from spoonful.evaluation import methods, open_method, tuning
 from spoonful.evaluation.tuning import SPACES, training_pairs, tune
 
@@ -33,7 +36,7 @@ def test_the_search_finds_better_settings(poor):
     found = tune("icp", CARD, TRAIN, trials=6, items=9, progress=seen.append)
     assert found.after < 0.8 * found.before
     assert found.tuned.settings["iterations"] == 40
-    assert seen == [replace(trial, final=None) for trial in found.trials]
+    assert seen == [replace(trial, final=None, gain=None) for trial in found.trials]
     assert found.trials[0].method.settings == "published"
     assert found.trials[0].final == found.before
 
@@ -74,7 +77,17 @@ def test_pairs_are_of_training_shapes_and_training_categories(monkeypatch):
     )
     tune("icp", CARD, TRAIN, trials=1, items=3)
     assert asked
-    assert set(seen) == {"train"}
+    assert set(seen) == {"validation"}  # of the training shapes and categories
+
+
+def test_pairs_are_made_as_test_items_are():
+    card = protocols.get("rpm-crop")  # whose test items draw crop and pose from the same numbers
+    corpus = shapes(2048, 8, "toy/train")
+    made = {int(pair.index): pair for pair in training_pairs(card, corpus, 4)}
+    other = ProtocolDataset(replace(card, categories="all"), card.select(corpus, "train"))
+    for index, pair in made.items():
+        assert torch.equal(pair.source, other[index].source)
+        assert torch.equal(pair.pose.rotation, other[index].pose.rotation)
 
 
 def test_trials_end_with_the_time(poor):
@@ -89,8 +102,64 @@ def test_a_trial_is_given_up_once_it_cannot_win(monkeypatch):
         calls.append(len(batch))
         return methods.identity(batch)
 
-    assert tuning._score(far, pairs, limit=0.01) == math.inf
+    assert tuning._errors(far, pairs, limit=0.01) is None
     assert calls == [8]
+
+
+def test_a_gain_that_may_be_luck_leaves_the_published_settings(monkeypatch):
+    pairs = training_pairs(CARD, TRAIN, 12)
+    before = torch.arange(1.0, 13.0).double()
+    errors = {"published": before, "lucky": before.clone(), "sure": before - 0.5}
+    errors["lucky"][-1] = 0.0  # better by one pair alone, and much in the mean
+    monkeypatch.setattr(tuning, "_errors", lambda method, pairs: errors[method])
+    one, two, three = (tuning.Trial(n, name, n) for n, name in enumerate(errors))
+    done, winner = tuning._final([one, two], pairs)
+    assert winner.number == 0
+    assert done[1].final < done[0].final
+    assert done[1].gain.low <= 0 < done[1].gain.high
+    done, winner = tuning._final([one, two, three], pairs)
+    assert winner.number == 2
+    assert (winner.gain.low, winner.gain.high) == pytest.approx((0.5, 0.5))
+
+
+def test_what_is_fixed_holds_for_all_trials_and_not_for_the_preset(poor):
+    found = tune("icp", CARD, TRAIN, trials=3, items=3, fixed={"trim": 0.25})
+    assert {trial.method.trim for trial in found.trials} == {0.25}
+    assert found.tuned.settings["trim"] == 0.0
+    assert found.tuned.search["fixed"] == {"trim": 0.25}
+    assert len(found.trials) == 3  # all there are: 1, 2 and 40 iterations
+
+
+def test_half_of_the_trials_change_one_setting_of_one_of_the_best(poor):
+    space = {"iterations": (1, 2, 40, 60), "trim": (0.0, 0.1, 0.9), "tolerance": (1e-6, 1e-3)}
+    draws = tuning._Draws(presets.published("icp"), space, set(), 12, seed=0)
+    done = []
+    while len(done) < 12:
+        method = draws.next(done)
+        if len(done) >= 6:
+            best = sorted(done, key=lambda trial: trial.score)[: tuning.FINALISTS]
+            changes = [
+                sum(getattr(method, key) != getattr(trial.method, key) for key in space)
+                for trial in best
+            ]
+            assert 1 in changes
+        done.append(tuning.Trial(len(done), method, (len(done) * 5) % 7))
+    assert len({repr(trial.method) for trial in done}) == 12
+
+
+def test_two_processes_find_what_one_does(tmp_path):
+    script = Path(__file__).with_name("tune_in_two_processes.py")
+    running = [
+        subprocess.Popen([sys.executable, script, tmp_path / "meeting", str(rank), tmp_path])
+        for rank in range(2)
+    ]
+    assert [process.wait(60) for process in running] == [0, 0]
+    alone = tune("icp", CARD, TRAIN, trials=4, items=9)
+    for rank in range(2):
+        found = Tuned.load(tmp_path / f"{rank}.json")
+        assert found.settings == alone.tuned.settings
+        assert found.search["score_tuned"] == pytest.approx(alone.after, abs=1e-9)
+        assert found.search["winner"] == alone.tuned.search["winner"]
 
 
 def test_what_is_written_is_read(poor, tmp_path):
@@ -130,9 +199,12 @@ def test_spaces_are_of_real_settings_and_hold_more_than_the_published(name):
         method = presets.published(name)
     except ModuleNotFoundError as error:
         pytest.skip(str(error))
-    candidates = tuning._candidates(name, 5, seed=0)
-    assert candidates[0] == method
-    assert len({repr(one) for one in candidates}) == 5
+    draws = tuning._Draws(method, SPACES[name], set(), 10, seed=0)
+    candidates = []
+    while len(candidates) < 5:
+        candidates.append(tuning.Trial(len(candidates), draws.next(candidates), 0.0))
+    assert candidates[0].method == method
+    assert len({repr(one.method) for one in candidates}) == 5
     assert set(SPACES[name]) <= set(vars(method))
 
 

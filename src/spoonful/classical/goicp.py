@@ -39,8 +39,11 @@ _AT_ONCE = {"cpu": 1 << 20}
 _AT_ONCE_ELSEWHERE = 1 << 24
 # With more boxes waiting than this the smallest are taken first, which adds hardly any more.
 _WAITING = 1 << 22
-# Poses that ICP starts from: before the search, and in each of its rounds.
-_FIRST_STARTS, _STARTS = 24, 4
+# Poses that ICP starts from: before the search, and in each of its rounds. On a GPU, which waits
+# for each step of a descent, many cost what a few do.
+_FIRST_STARTS = 24
+_STARTS = {"cpu": 4}
+_STARTS_ELSEWHERE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +148,7 @@ class GoICP(PairwiseMethod):
         search = indexed(target.unsqueeze(0), queries=len(source))
         scene = _Scene(source, distance_field(target, self.cells), search, kept)
         most = _AT_ONCE.get(source.device.type, _AT_ONCE_ELSEWHERE) // (8 * len(source))
+        starts = _STARTS.get(source.device.type, _STARTS_ELSEWHERE)
         boxes = _Boxes.whole(self.translation, source)
         while len(boxes.bound) > 0:
             if time.monotonic() > deadline:
@@ -154,7 +158,7 @@ class GoICP(PairwiseMethod):
             bound, centre_error = scene.bounds(parts)
             parts = parts._replace(bound=bound.maximum(parts.bound))
 
-            promising = centre_error.topk(min(_STARTS, len(centre_error)), largest=False).indices
+            promising = centre_error.topk(min(starts, len(centre_error)), largest=False).indices
             pose, new = _lowest(*descend(source, parts.take(promising).centres()))
             if new < error:
                 best, error, goal = pose, new, new - self.threshold

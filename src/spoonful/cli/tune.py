@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spoonful.classical import presets
-from spoonful.cli.evaluate import number
+from spoonful.cli.evaluate import number, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import open_data
@@ -36,9 +36,10 @@ def tune_command(
 ) -> None:
     """Find good settings for a classical method, on training pairs alone.
 
-    A random search, the same for the same seed: a third of the pairs ranks the trials, the others
-    compare the best three with the published settings. The score is the mean angle between the
-    rotation found and the true one, in degrees.
+    A third of the pairs ranks the trials, half of which are drawn at random, the others near the
+    best; the rest of the pairs compares the best three with the published settings, which stay
+    unless another is surely better. The score is the mean angle between the rotation found and the
+    true one, in degrees.
 
     [bold]Examples[/bold]
 
@@ -83,7 +84,7 @@ def show(console: Console, found: Search) -> None:
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("trial", "ranking °", "final °", "ms a pair"):
+    for title in ("trial", "ranking °", "final °", "gain ° (95 %)", "ms a pair"):
         table.add_column(title, justify="right")
     table.add_column("settings")
     published = found.trials[0].method
@@ -99,6 +100,7 @@ def show(console: Console, found: Search) -> None:
             str(trial.number),
             number(trial.score),
             number(trial.final),
+            "" if trial.gain is None else span(trial.gain),
             number(1000 * trial.seconds, 3),
             ", ".join(changed) or "published",
         )

@@ -1,0 +1,591 @@
+"""The classical methods' tables: tune every method, measure all of them, write docs/baselines.md.
+
+    python benchmarks/baselines.py run --data 'data/shapes-{split}.pt' --device cuda --out DIR
+    python benchmarks/baselines.py collect DIR           # into results/baselines.json
+    python benchmarks/baselines.py table --into docs/baselines.md
+
+`run` works in lanes, side by side. Methods of compiled libraries share the processor's cores, one
+pinned process each. ICP and RPM, which take batches, have one process on the device, and Go-ICP
+has several, since it takes a pair at a time and waits for its own small steps. A lane tunes its
+methods on training pairs, then measures them on test items, as far as `--seconds` go. When all are
+done, a last lane measures times, with nothing else at work on the machine.
+
+`collect` keeps what the tables print and where it is from; `collect --presets` also puts the tuned
+settings into the package. Needs torch and numpy; methods whose libraries are missing are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+import torch.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from _harness import RESULTS, machine
+from spoonful.classical import presets
+from spoonful.classical.fgr import FGR
+from spoonful.classical.library import LibraryMethod
+from spoonful.classical.presets import Tuned
+from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
+from spoonful.evaluation import Method, Result, evaluate, methods, open_method, tables
+from spoonful.evaluation.result import strict_json, write_text
+from spoonful.evaluation.tuning import tune
+from spoonful.extras import MissingExtra
+from spoonful.training import corpora, shipped
+
+PROTOCOLS = ("rpm-crop", "dcp-clean", "rpm-jitter", "dcp-unseen", "dcp-noise")
+TUNED_ON = {
+    "rpm-crop": "rpm-crop",
+    "rpm-jitter": "rpm-jitter",
+    "dcp-clean": "dcp-clean",
+    "dcp-unseen": "dcp-clean",
+}
+"""Whose tuned settings a protocol takes. The noise of dcp-noise is in no training pair."""
+SUMMARY = RESULTS / "baselines.json"
+ESTIMATED = "published, normals estimated"
+MARKS = "<!-- baselines: {} -->", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Tune:
+    """Search settings of a method for a protocol; `share` is of the lane's time, for its trials."""
+
+    method: str
+    protocol: str
+    trials: int
+    items: int
+    share: float
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure a method on a protocol; `limit` is how many items at most."""
+
+    method: str
+    settings: str
+    protocol: str
+    limit: int | None = None
+    batch: int = 16
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Steps that some processes do together, one after the other."""
+
+    name: str
+    processes: int
+    device: str
+    steps: tuple[Tune | Measure, ...]
+
+
+def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
+    """What is done, and by how many processes; the last lane measures times, alone."""
+    device = options.device
+    three, two = ("rpm-crop", "dcp-clean", "rpm-jitter"), ("rpm-crop", "dcp-clean")
+    library: tuple[Tune | Measure, ...] = (
+        *(Tune("kiss-matcher", on, 64, 288, 0.07) for on in three),
+        *(Tune("small_gicp", on, 64, 288, 0.03) for on in three),
+        *(Tune("fgr", on, 48, 144, 0.07) for on in three),
+        *_measured("kiss-matcher"),
+        *_measured("small_gicp"),
+        *_measured("icp-open3d", tuned_on=()),
+        *_measured("fgr"),
+        *(Measure("fgr", ESTIMATED, on) for on in ("rpm-crop", "rpm-jitter")),
+    )
+    batched: tuple[Tune | Measure, ...] = (
+        *(Tune("icp", on, 96, 600, 0.07) for on in three),
+        *(Tune("rpm", on, 64, 384, 0.11) for on in three),
+        *_measured("identity", tuned_on=(), batch=128),
+        *_measured("icp", batch=128),
+        *_measured("rpm", batch=128),
+    )
+    if "pointnetlk-shapes" in shipped.names():
+        batched += tuple(_measured("pointnetlk", tuned_on=(), batch=64))
+    # Half the time for trials: it ranks them alike, and there are many.
+    short, long = ({"time_limit": share * options.goicp_seconds} for share in (0.5, 1.0))
+    waiting_too: tuple[Tune | Measure, ...] = (
+        *(Tune("goicp", on, 40, 36, 0.22, short) for on in two),
+        *_measured("goicp", tuned_on=two, limit=60, batch=1, fixed=long),
+    )
+    one_by_one = ("icp-open3d", "small_gicp", "kiss-matcher", "fgr")
+    times = tuple(
+        Measure(name, settings, on, *((12, 1) if name in one_by_one else (128, 128)))
+        for name in (*one_by_one, "icp", "rpm")
+        for on in two
+        for settings in ("published", "tuned")
+        if (name, settings) != ("icp-open3d", "tuned")
+    )
+    waiting = max(1, min(5, cores // 3))
+    found = [
+        Lane("library", max(1, cores - waiting - 1), "cpu", library),
+        Lane("batched", 1, device, batched),
+        Lane("goicp", waiting, device, waiting_too),
+        Lane("times", 1, device, times),
+    ]
+    return [_rehearsed(lane) for lane in found] if options.rehearse else found
+
+
+def _rehearsed(lane: Lane) -> Lane:
+    """The same with next to no trials and items."""
+    return replace(
+        lane,
+        steps=tuple(
+            replace(step, trials=2, items=3)
+            if isinstance(step, Tune)
+            else replace(step, limit=2, batch=2)
+            for step in lane.steps
+        ),
+    )
+
+
+def _measured(
+    method: str, tuned_on: Sequence[str] = tuple(TUNED_ON.values()), **how: Any
+) -> Iterator[Measure]:
+    """A method on all protocols, as published, and tuned where it was tuned for them."""
+    for protocol in PROTOCOLS:
+        yield Measure(method, "published", protocol, **how)
+        if TUNED_ON.get(protocol, "") in tuned_on:
+            yield Measure(method, "tuned", protocol, **how)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start the lanes and wait for them; returns how many failed."""
+    cores = sorted(os.sched_getaffinity(0))
+    chosen = lanes(options, len(cores))
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = {"processor": machine("cpu"), "device": machine(options.device)}
+    write_text(options.out / "machine.json", strict_json(lines))
+    began = time.time()
+    until = began + options.seconds
+    failed = _run_lanes(chosen[:-1], options, until, cores)
+    print(f"all but the times: {time.time() - began:.0f} s", flush=True)
+    failed += _run_lanes(chosen[-1:], options, time.time() + options.seconds, cores)
+    print(f"done in {time.time() - began:.0f} s; {failed} lanes failed", flush=True)
+    return 1 if failed else 0
+
+
+def _run_lanes(
+    some: Sequence[Lane], options: argparse.Namespace, until: float, cores: list[int]
+) -> int:
+    """Run lanes side by side; those of a lane that fails, or takes far too long, are ended."""
+    free = list(cores)
+    work: dict[str, list[subprocess.Popen[bytes]]] = {}
+    for lane in some:
+        meeting = options.out.resolve() / f".meeting-{lane.name}"
+        meeting.unlink(missing_ok=True)
+        work[lane.name] = []
+        for rank in range(lane.processes):
+            core = free.pop(0) if free else cores[rank % len(cores)]
+            command = [sys.executable, __file__, "lane", lane.name, str(rank), str(core)]
+            command += ["--data", options.data, "--device", options.device]
+            command += ["--out", str(options.out), "--until", str(until)]
+            command += ["--goicp-seconds", str(options.goicp_seconds), "--cores", str(len(cores))]
+            command += ["--rehearse"] if options.rehearse else []
+            work[lane.name].append(subprocess.Popen(command))
+    failed: set[str] = set()
+    while any(one.poll() is None for group in work.values() for one in group):
+        for name, group in work.items():
+            codes = [one.poll() for one in group]
+            late = time.time() > until + 60 and None in codes
+            if late or any(code not in (None, 0) for code in codes):
+                failed.add(name)
+                for one in group:
+                    one.kill()
+        time.sleep(0.2)
+    return len(failed | {name for name, group in work.items() if any(p.returncode for p in group)})
+
+
+def work_in_lane(options: argparse.Namespace) -> int:
+    """One process of a lane."""
+    torch.set_num_threads(1)
+    lane = next(one for one in lanes(options, options.cores) if one.name == options.lane)
+    os.sched_setaffinity(0, {options.core})  # libraries then have one thread, as the tables say
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # they meet on this machine
+    if lane.processes > 1:
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{options.out.resolve()}/.meeting-{lane.name}",
+            rank=options.rank,
+            world_size=lane.processes,
+            timeout=timedelta(seconds=120),
+        )
+    shapes = {split: corpora.load(options.data, split) for split in ("train", "test")}
+    span = options.until - time.time()
+    for step in lane.steps:
+        began = time.time()
+        if _first_says(began > options.until):
+            _say(options, f"{lane.name}: no time for {step}")
+            continue
+        try:
+            if isinstance(step, Tune):
+                said = tune_step(step, shapes["train"], options, step.share * span)
+            else:
+                said = measure_step(step, lane, shapes["test"], options)
+        except MissingExtra as error:
+            said = str(error)
+        name = f"{step.method} {getattr(step, 'settings', 'tune')} on {step.protocol}"
+        _say(options, f"{lane.name} {time.time() - began:5.1f} s  {name}: {said}")
+    if lane.processes > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+    return 0
+
+
+def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: float) -> str:
+    """Search, and write what was found."""
+    _check(presets.published(step.method))
+    found = tune(
+        step.method,
+        protocols.get(step.protocol),
+        shapes,
+        trials=step.trials,
+        items=step.items,
+        seconds=seconds,
+        device="cpu" if _by_library(step.method) else options.device,
+        fixed=step.fixed,
+    )
+    if options.rank == 0:
+        file = options.out / "tuned" / f"{step.method}@{step.protocol}.json"
+        write_text(file, found.tuned.as_json())
+    if dist.is_initialized():
+        dist.barrier()
+    return f"{found.before:.3f} to {found.after:.3f} in {len(found.trials)} trials"
+
+
+def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Namespace) -> str:
+    """Measure, and write the result."""
+    method = _method(step, options.out)
+    if method is None:
+        return "the same as published, or not tuned"
+    _check(method.run)
+    on_cpu = _by_library(step.method)
+    found = evaluate(
+        method,
+        protocols.get(step.protocol),
+        shapes,
+        batch_size=step.batch,
+        device="cpu" if on_cpu else lane.device,
+        limit=step.limit,
+        chamfer=False,
+    )
+    if options.rank == 0:
+        name = f"{step.method}@{step.settings}".replace(", ", "-").replace(" ", "-")
+        folder = options.out / ("times" if lane.name == "times" else "results")
+        # Without categories, whose intervals are most of the file.
+        slim = replace(found, labels=None, categories=())
+        slim.save(folder / f"{name}-{step.protocol}.json")
+    return f"{found['rotation_degrees'].summary.mean:.3f} over {len(found)} items"
+
+
+def _method(step: Measure, out: Path) -> Method | None:
+    """The method of a step; None where its tuned settings are the published ones, or missing."""
+    if step.method not in presets.names():
+        return open_method(step.method)
+    if step.settings == ESTIMATED:
+        return methods.of_classical(
+            replace(FGR.published(), normals="estimated", settings=ESTIMATED)
+        )
+    if step.settings == "published":
+        return methods.of_classical(replace(presets.published(step.method), **step.fixed))
+    on = TUNED_ON[step.protocol]
+    file = out / "tuned" / f"{step.method}@{on}.json"
+    if file.is_file():
+        found = Tuned.load(file)
+    elif on in presets.tuned_on(step.method):
+        found = presets.tuned(step.method, on)
+    else:
+        return None
+    if found.search["winner"] == 0:
+        return None
+    method = replace(found.build(), **step.fixed)
+    return methods.of_classical(method, search=dict(found.search))
+
+
+def _by_library(name: str) -> bool:
+    return name in presets.names() and issubclass(presets.kind(name), LibraryMethod)
+
+
+def _check(method: Any) -> None:
+    """Raise a `MissingExtra` where the method's library is missing."""
+    if isinstance(method, LibraryMethod):
+        method.check()
+
+
+def _first_says(mine: bool) -> bool:
+    """What the first process of the lane says."""
+    if not dist.is_initialized():
+        return mine
+    said = torch.tensor([float(mine)])
+    dist.broadcast(said, 0)
+    return bool(said.item())
+
+
+def _say(options: argparse.Namespace, text: str) -> None:
+    if options.rank == 0:
+        print(text, flush=True)
+
+
+def collect(options: argparse.Namespace) -> int:
+    """What the tables print of the results in some folders, as one file."""
+    rows, times, searches, machines = [], {}, {}, []
+    for folder in options.folders:
+        if (folder / "machine.json").is_file():
+            machines.append(json.loads((folder / "machine.json").read_text(encoding="utf-8")))
+        for path in sorted(folder.glob("results/*.json")):
+            rows.append(_row(Result.load(path)))
+        for path in sorted(folder.glob("times/*.json")):
+            found = Result.load(path)
+            assert found.timing is not None
+            times[f"{found.method}@{found.settings}@{found.protocol}"] = {
+                "ms_single": 1e3 * found.timing.single,
+                "ms_in_batches": 1e3 / found.timing.pairs_per_second,
+                "batch": found.timing.batch_size,
+                "device": found.machine["device"],
+            }
+        for path in sorted(folder.glob("tuned/*.json")):
+            searches[path.stem] = _search(Tuned.load(path))
+            if options.presets:
+                write_text(presets.FOLDER / path.name, path.read_text(encoding="utf-8"))
+    if not rows:
+        raise ValueError(f"no results in {', '.join(map(str, options.folders))}")
+    content = {"machines": machines, "searches": searches, "rows": rows, "times": times}
+    print("wrote", write_text(options.summary, strict_json(content, indent=1)))
+    return 0
+
+
+def _search(found: Tuned) -> dict[str, Any]:
+    """How settings were found, and which are not the published ones."""
+    published = presets.published(found.method)
+    changed = {
+        name: value for name, value in found.settings.items() if value != getattr(published, name)
+    }
+    kept = ("items", "trials", "winner", "score_published", "score_tuned", "finalists")
+    return {**{name: found.search[name] for name in kept}, "changed": changed}
+
+
+def _row(found: Result) -> dict[str, Any]:
+    settings = found.training.get("settings", {})
+    return {
+        "method": found.method,
+        "settings": found.settings,
+        "seconds": settings.get("time_limit"),
+        "protocol": found.protocol,
+        "hash": found.protocol_hash,
+        "data": found.data.name,
+        "fingerprint": found.data.fingerprint,
+        "items": len(found),
+        "of": found.data.items,
+        "statistics": {
+            metric: {
+                **{name: getattr(summary, name) for name in ("mean", "rmse", "median")},
+                "interval": list(intervals["mean"]),
+            }
+            for metric, (summary, intervals) in found.statistics.items()
+            if metric in _METRICS
+        },
+        "created": found.created,
+        "versions": dict(found.versions),
+        "machine": dict(found.machine),
+    }
+
+
+_METRICS = (
+    *("rotation_rpmnet_degrees", "rotation_dcp_degrees", "rotation_degrees"),
+    *("translation", "translation_axes"),
+)
+
+
+def table(options: argparse.Namespace) -> int:
+    """Write the tables between the marks of a file, or print them."""
+    content = json.loads(options.summary.read_text(encoding="utf-8"))
+    texts = {name: render(name, content) for name in PROTOCOLS}
+    texts["searches"] = render_searches(content["searches"])
+    if options.into is None:
+        print("\n\n".join(f"### {name}\n\n{text}" for name, text in texts.items()))
+        return 0
+    options.into.write_text(put(options.into.read_text(encoding="utf-8"), texts), encoding="utf-8")
+    print("wrote", options.into)
+    return 0
+
+
+def put(text: str, parts: Mapping[str, str]) -> str:
+    """`text` with each part between its own mark and the next end."""
+    for name, part in parts.items():
+        before, mark, rest = text.partition(MARKS[0].format(name))
+        _, end, after = rest.partition(MARKS[1])
+        if not mark or not end:
+            raise ValueError(f"there is no {MARKS[0].format(name)} with {MARKS[1]} after it")
+        text = f"{before}{mark}\n\n{part}\n\n{end}{after}"
+    return text
+
+
+def render(protocol: str, content: Mapping[str, Any]) -> str:
+    """The table of a protocol, in Markdown."""
+    rows = sorted((r for r in content["rows"] if r["protocol"] == protocol), key=_order)
+    paper = tables.get(protocol)
+    printed = {row.method: row.values for row in paper.rows if row.method is not None}
+    rpm = protocols.get(protocol).metrics == "rpmnet"
+    keys = (
+        [("aniso. R °", "rotation_rpmnet_degrees", "mean")]
+        if rpm
+        else [
+            ("RMSE(R) °", "rotation_dcp_degrees", "rmse"),
+            ("MAE(R) °", "rotation_dcp_degrees", "mean"),
+        ]
+    )
+    in_paper = ["iso. R"] if rpm else ["RMSE(R)", "MAE(R)"]
+    places = [[c.label for c in paper.columns].index(label) for label in in_paper]
+    head = ["method", "settings", "items", *(label for label, _, _ in keys)]
+    head += ["iso. R ° (95 %)", "median °", "iso. t", "ms", f"paper: {', '.join(in_paper)} °"]
+    if not printed:
+        head = head[:-1]
+    real = [row for row in rows if row["method"] != "identity"]
+    least = {
+        name: min((_number(row["statistics"]["rotation_degrees"][name]) for row in real), default=0)
+        for name in ("mean", "median")
+    }
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in rows:
+        found = row["statistics"]
+        angle = found["rotation_degrees"]
+        low, high = map(_short, angle["interval"])
+        mean, middle = (
+            f"**{_short(angle[name])}**"
+            if _number(angle[name]) == least[name] and row in real
+            else _short(angle[name])
+            for name in ("mean", "median")
+        )
+        cells = [
+            "no motion" if row["method"] == "identity" else row["method"],
+            _settings(row, content["searches"]),
+            str(row["items"]),
+            *(_short(found[metric][statistic]) for _, metric, statistic in keys),
+            f"{mean} ({low} – {high})",  # noqa: RUF001
+            middle,
+            _short(found["translation"]["mean"]),
+            _milliseconds(content["times"].get(f"{row['method']}@{row['settings']}@{protocol}")),
+        ]
+        if printed:
+            values = printed.get(row["method"].removesuffix("-open3d"))
+            cells.append("" if values is None else ", ".join(_short(values[p]) for p in places))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def render_searches(searches: Mapping[str, Any]) -> str:
+    """What tuning found, in Markdown."""
+    lines = [
+        "| method | protocol | trials | pairs | published ° | tuned ° | gain ° (95 %) | settings |",
+        "|" + "---|" * 8,
+    ]
+    for name, found in sorted(searches.items()):
+        method, _, protocol = name.partition("@")
+        gain = next((f["gain"] for f in found["finalists"] if f["trial"] == found["winner"]), None)
+        lines.append(
+            f"| {method} | {protocol} | {found['trials']} | {found['items']} "
+            f"| {_short(found['score_published'])} | {_short(found['score_tuned'])} "
+            f"| {'' if gain is None else ' – '.join(map(_short, gain))} "  # noqa: RUF001
+            f"| {', '.join(f'{k} {v}' for k, v in found['changed'].items()) or 'as published'} |"
+        )
+    return "\n".join(lines)
+
+
+_ORDER = ("identity", "icp", "icp-open3d", "small_gicp", "goicp", "rpm", "fgr", "kiss-matcher")
+
+
+def _order(row: Mapping[str, Any]) -> tuple[int, bool, str]:
+    place = _ORDER.index(row["method"]) if row["method"] in _ORDER else len(_ORDER)
+    return place, row["settings"] == "tuned", row["settings"]
+
+
+def _settings(row: Mapping[str, Any], searches: Mapping[str, Any]) -> str:
+    """Whose settings, and where tuning found no better ones, that it did not."""
+    words = [row["settings"]] if row["settings"] else []
+    search = searches.get(f"{row['method']}@{TUNED_ON.get(row['protocol'])}")
+    if row["settings"] == "published" and search is not None and search["winner"] == 0:
+        words.append("none better")
+    if row["seconds"]:
+        words.append(f"{row['seconds']:g} s")
+    return ", ".join(words)
+
+
+def _milliseconds(times: Mapping[str, Any] | None) -> str:
+    """Of a pair: alone, and in batches for methods that take them."""
+    if times is None:
+        return ""
+    mean = _short(times["ms_in_batches"])
+    return mean if times["batch"] == 1 else f"{_short(times['ms_single'])}, {mean}"
+
+
+def _number(value: float | str) -> float:
+    return float(value)
+
+
+def _short(value: float | str) -> str:
+    """Three digits, without an exponent.
+
+    >>> _short(12.345), _short(0.0123456), _short(0.0000004), _short(1234.5), _short("inf")
+    ('12.3', '0.0123', '0.00000', '1234', 'inf')
+    """
+    number = _number(value)
+    text = f"{number:#.3g}".rstrip(".")
+    return text if "e" not in text else f"{number:.{0 if abs(number) > 1 else 5}f}"
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--data", default="data/shapes", help="a corpus, as `spoonful train` has it"
+    )
+    shared.add_argument("--device", default="cpu")
+    shared.add_argument("--out", type=Path, required=True)
+    shared.add_argument("--goicp-seconds", type=float, default=1.0, help="Go-ICP's, for a pair")
+    shared.add_argument("--rehearse", action="store_true", help="next to no trials and items")
+    one = commands.add_parser("run", parents=[shared], help="tune and measure")
+    one.add_argument("--seconds", type=float, default=125.0, help="begin no step after this time")
+    one.set_defaults(do=run)
+    one = commands.add_parser("lane", parents=[shared], help="one process of `run`")
+    for name, kind in (("lane", str), ("rank", int), ("core", int)):
+        one.add_argument(name, type=kind)
+    one.add_argument("--until", type=float, required=True)
+    one.add_argument("--cores", type=int, required=True)
+    one.set_defaults(do=work_in_lane)
+    one = commands.add_parser("collect", help="keep what the tables print")
+    one.add_argument("folders", nargs="+", type=Path)
+    one.add_argument("--summary", type=Path, default=SUMMARY)
+    one.add_argument("--presets", action="store_true", help="tuned settings into the package, too")
+    one.set_defaults(do=collect)
+    one = commands.add_parser("table", help="write the tables")
+    one.add_argument("--summary", type=Path, default=SUMMARY)
+    one.add_argument("--into", type=Path)
+    one.set_defaults(do=table)
+    options = parser.parse_args()
+    done: int = options.do(options)
+    return done
+
+
+if __name__ == "__main__":
+    sys.exit(main())
