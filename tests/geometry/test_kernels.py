@@ -48,12 +48,14 @@ def run(fit, leaves, *, composite, probe=0):
         generator = torch.Generator().manual_seed(probe)
         loss = sum((x * torch.randn(x.shape, generator=generator)).sum() for x in pose)
         gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-    assert ("PoseHead" in str(pose.rotation.grad_fn) + str(_parents(pose.rotation))) != composite
+    assert ("PoseHead" in str(_nodes(pose.rotation))) != composite
     return [x.detach() for x in pose], gradients
 
 
-def _parents(tensor):
-    return [parent for parent, _ in tensor.grad_fn.next_functions]
+def _nodes(tensor):
+    """The names of a tensor's node and of those before it."""
+    before = [node for node, _ in tensor.grad_fn.next_functions if node is not None]
+    return [node.name() for node in (tensor.grad_fn, *before)]
 
 
 def error(ours, theirs, scale=0.0):

@@ -134,8 +134,12 @@ class SpoonfulLayer(nn.Module):
         Returns:
             `LayerOutput`.
         """
-        check_correspondences(source, target, weights, mask)
         plan = self._plan()
+        if self.kernels and plan.start != "perturbed":
+            quick = kernels.quick_pose(source, target, weights, mask, plan)
+            if quick is not None:
+                return LayerOutput(quick)
+        check_correspondences(source, target, weights, mask)
         turns = None
         if plan.start == "perturbed":
             dtype = working_dtype(source, target, *(() if weights is None else (weights,)))

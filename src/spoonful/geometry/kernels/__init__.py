@@ -7,7 +7,23 @@
 operations everywhere else, with the same results up to rounding.
 """
 
-from spoonful.geometry.kernels.head import Plan, kabsch_pose, layer_poses, refined_poses
+from spoonful.geometry.kernels.call import Plan
+from spoonful.geometry.kernels.head import (
+    build_all,
+    kabsch_pose,
+    layer_poses,
+    quick_pose,
+    refined_poses,
+)
 from spoonful.geometry.kernels.switch import disabled, usable
 
-__all__ = ["Plan", "disabled", "kabsch_pose", "layer_poses", "refined_poses", "usable"]
+__all__ = [
+    "Plan",
+    "build_all",
+    "disabled",
+    "kabsch_pose",
+    "layer_poses",
+    "quick_pose",
+    "refined_poses",
+    "usable",
+]

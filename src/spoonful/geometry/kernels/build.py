@@ -22,7 +22,7 @@ SOURCE = Path(__file__).with_name("pose_head.c")
 # No -ffast-math: NaN must be seen, and sums must keep their order.
 FLAGS = ("-O3", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
 NATIVE = (("-march=native",), ("-mcpu=native",), ())
-PATIENCE = 120.0  # seconds for a compiler that takes one or two
+PATIENCE = 300.0  # seconds; C takes one or two, torch's C++ headers twenty
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -52,43 +52,60 @@ def _library(real: str) -> ctypes.CDLL | None:
 
 
 def _compiled(real: str) -> Path:
-    """The shared library, made if it is not there yet."""
-    if os.name != "posix":
-        raise RuntimeError(f"no kernels for {os.name}")
-    command, target = _compiler(f"-DREAL={real}")
+    flags = [[*FLAGS, *native, f"-DREAL={real}"] for native in NATIVE]
+    command, target = compiler("CC", ["cc", "gcc", "clang"], "c", flags)
+    path = place(SOURCE, f"pose_head_{real}", command, target)
+    return make(path, SOURCE, command, "-lm")
+
+
+def place(source: Path, name: str, command: list[str], target: bytes) -> Path:
+    """Where a library is kept, by all that it depends on."""
     key = hashlib.sha256()
-    for part in (SOURCE.read_bytes(), shlex.join(command).encode(), target):
+    for part in (source.read_bytes(), shlex.join(command).encode(), target):
         key.update(hashlib.sha256(part).digest())
-    folder = cache_folder()
-    path = folder / f"pose_head_{real}_{key.hexdigest()[:20]}.so"
+    return cache_folder() / f"{name}_{key.hexdigest()[:20]}.so"
+
+
+def make(path: Path, source: Path, command: list[str], *libraries: str) -> Path:
+    """The library at `path`, made if it is not there yet."""
     if path.exists():
         return path
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Made beside its place and moved there whole: processes that build at once do not disturb
     # each other, and whoever looks sees all of it or nothing.
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         made = Path(scratch) / path.name
-        _run([*command, str(SOURCE), "-o", str(made), "-lm"])
+        _run([*command, str(source), "-o", str(made), *libraries])
         made.replace(path)
     return path
 
 
-def _compiler(define: str) -> tuple[list[str], bytes]:
+def compiler(
+    variable: str, names: list[str], language: str, choices: list[list[str]]
+) -> tuple[list[str], bytes]:
     """The command to compile with, and what the compiler says of itself and its target.
 
     Its predefined macros name its version and the processor's features, so a cache that several
     kinds of machines share holds a library for each.
+
+    Args:
+        variable: of the environment, with the user's own compiler.
+        names: compilers to look for where it is not set.
+        language: "c" or "c++".
+        choices: sets of flags, of which the first that the compiler knows is taken.
     """
+    if os.name != "posix":
+        raise RuntimeError(f"no kernels for {os.name}")
     refusals = []
-    own = shlex.split(os.environ.get("CC", ""))
-    for compiler in [own] if own else [["cc"], ["gcc"], ["clang"]]:
-        if not shutil.which(compiler[0]):
-            refusals.append(f"{compiler[0]} not found")
+    own = shlex.split(os.environ.get(variable, ""))
+    for start in [own] if own else [[name] for name in names]:
+        if not shutil.which(start[0]):
+            refusals.append(f"{start[0]} not found")
             continue
-        for native in NATIVE:
-            command = [*compiler, *FLAGS, *native, define]
+        for flags in choices:
+            command = [*start, *flags]
             try:
-                return command, _run([*command, "-dM", "-E", "-x", "c", os.devnull])
+                return command, _run([*command, "-dM", "-E", "-x", language, os.devnull])
             except RuntimeError as error:
                 refusals.append(str(error))
     raise RuntimeError("; ".join(refusals))
@@ -104,9 +121,14 @@ def _run(command: list[str]) -> bytes:
     return done.stdout
 
 
-def _load(path: Path) -> ctypes.CDLL:
+def check_owner(path: Path) -> None:
+    """Raise if what is to be loaded was put there by another user."""
     if path.stat().st_uid not in (0, os.geteuid()):
         raise RuntimeError(f"{path} belongs to somebody else")
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    check_owner(path)
     loaded = ctypes.CDLL(str(path))
     for entry in (loaded.pose_head_forward, loaded.pose_head_backward):
         entry.argtypes, entry.restype = [ctypes.c_void_p], ctypes.c_int

@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_STATE = 34  # numbers in a cloud's state, see pose_head_triton.py
+from spoonful.geometry.kernels import node
+from spoonful.geometry.kernels.call import STATE, Plan, call_of
+
 _WARP = 32
 _POINTS = 4  # that a thread holds at once: enough to keep the memory busy, few enough for registers
 _MOST_WARPS = 16  # for one cloud
@@ -19,6 +21,8 @@ _ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for eac
 
 _log = logging.getLogger(__name__)
 _compiled: dict[tuple[Any, ...], Any] = {}
+_programs: dict[tuple[Any, ...], int | None] = {}  # of node.cpp, by what their machine code is for
+_offered: set[tuple[Any, ...]] = set()  # keys of what node.cpp was given, or refused
 
 
 @functools.cache
@@ -55,12 +59,10 @@ def launch(
     assert source is not None
     iterations, form, start = plan
     clouds, points, starts = size
-    warps = _warps(clouds, points)
+    warps, parts = _split(clouds, points)
+    if entry == "pose_head_forward":
+        parts = 1
     lanes = _WARP * warps
-    # Backward, the blocks of a cloud are independent.
-    parts = 1
-    if entry == "pose_head_backward":
-        parts = max(1, min(-(-points // (lanes * _POINTS)), _ENOUGH_WARPS // (clouds * warps)))
     rest = (points, starts, iterations, form == "target", start, iterations > 0, lanes, _POINTS)
     device = source.device.index
     # Everything that the machine code depends on.
@@ -71,11 +73,88 @@ def launch(
         # What Triton found in looking at the arguments is known, and need not be found again.
         pointers = [None if tensor is None else tensor.data_ptr() for tensor in given]
         compiled[(clouds, parts, 1)](*pointers, *rest)
-        return
-    with torch.cuda.device_of(source):
-        compiled = kernel[(clouds, parts)](*given, *rest, num_warps=warps)
-    if compiled is not None:  # which it is in the interpreter
+    else:
+        with torch.cuda.device_of(source):
+            compiled = kernel[(clouds, parts)](*given, *rest, num_warps=warps)
+        if compiled is None:  # which it is in the interpreter
+            return
         _compiled[key] = compiled
+    if node.operator is not None and key not in _offered:
+        _offer(key, compiled, plan, size, parts, dict(tensors))
+
+
+def _offer(
+    key: tuple[Any, ...],
+    compiled: Any,
+    plan: tuple[int, str, str],
+    size: tuple[int, int, int],
+    parts: int,
+    tensors: dict[str, Tensor | None],
+) -> None:
+    """Give a kernel that just ran to node.cpp, if its launch there finds the same, bit for bit."""
+    entry, device, *_, there = key
+    forward = entry == "pose_head_forward"
+    program = (*key[1:-1], there[:5])
+    if torch.cuda.is_current_stream_capturing() or device != torch.cuda.current_device():
+        return  # another time
+    if not forward and _programs.get(program) is None:
+        return
+    _offered.add(key)
+    kernel = node.kernel_of(compiled, sum(there)) if node.has_cuda(device) else None
+    if kernel is None:
+        _log.debug("%s is not known well enough to be launched from C++", entry)
+        return
+    # On a few clouds, so that it takes no memory to speak of.
+    clouds, points, starts = size
+    few = min(clouds, _FEW)
+    results = {
+        name: tensor.view(clouds, -1)[:few]
+        for name, tensor in tensors.items()
+        if tensor is not None and name in (_RESULTS if forward else _GRADIENTS)
+    }
+    try:
+        copies = {name: torch.full_like(tensor, torch.nan) for name, tensor in results.items()}
+    except torch.cuda.OutOfMemoryError:
+        return
+    call = call_of(plan, (few, points, starts), 1, {**tensors, **copies})
+    error = node.run(kernel, call, parts, device)
+    # The state has room that only refinements use.
+    compared = [name for name in copies if name != "state"]
+    if error or not all(node.same(copies[name], results[name]) for name in compared):
+        _log.debug("%s differs when it is launched from C++ (error %d)", entry, error)
+        return
+    if forward:
+        _programs[program] = node.new_program(plan, kernel)
+    elif (number := _programs[program]) is not None:
+        node.add_backward(number, kernel, node.kind_of(call))
+
+
+_FEW = 16
+_RESULTS = ("rotation", "translation", "state")
+_GRADIENTS = ("d_source", "d_target", "d_weights", "d_start")
+
+
+def program_of(
+    source: Tensor, weights: Tensor | None, mask: Tensor | None, start: Tensor | None, plan: Plan
+) -> tuple[int, int] | None:
+    """The program of node.cpp for such tensors, and in how many parts it goes backward."""
+    clouds, points, _ = size_of(source, start, plan.start)
+    warps, parts = _split(clouds, points)
+    there = (True, True, weights is not None, mask is not None, start is not None)
+    # As in `launch`, less what is not a matter of forward.
+    program = _programs.get(
+        (
+            source.device.index,
+            source.dtype,
+            plan.form,
+            plan.start,
+            plan.iterations > 0,
+            _WARP * warps,
+            _POINTS,
+            there,
+        )
+    )
+    return None if program is None else (program, parts)
 
 
 @functools.cache
@@ -85,6 +164,13 @@ def _kernel(entry: str) -> tuple[Any, tuple[str, ...]]:
 
     kernel = getattr(pose_head_triton, entry)
     return kernel, tuple(kernel.arg_names[: kernel.arg_names.index("points")])
+
+
+def _split(clouds: int, points: int) -> tuple[int, int]:
+    """Warps for each block, and blocks for each cloud backward, where they are independent."""
+    warps = _warps(clouds, points)
+    blocks = -(-points // (_WARP * warps * _POINTS))
+    return warps, max(1, min(blocks, _ENOUGH_WARPS // (clouds * warps)))
 
 
 def _warps(clouds: int, points: int) -> int:
@@ -153,7 +239,7 @@ def pose_head(
     launch(
         "pose_head_forward",
         (iterations, form, kind),
-        _size(source, start, kind),
+        size_of(source, start, kind),
         source=source,
         target=target,
         weights=weights,
@@ -187,7 +273,7 @@ def pose_head_backward(
     launch(
         "pose_head_backward",
         (iterations, form, kind),
-        _size(source, start, kind),
+        size_of(source, start, kind),
         source=source,
         target=target,
         weights=weights,
@@ -261,7 +347,7 @@ def _backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
 pose_head.register_autograd(_backward, setup_context=_setup_context)
 
 
-def _size(source: Tensor, start: Tensor | None, kind: str) -> tuple[int, int, int]:
+def size_of(source: Tensor, start: Tensor | None, kind: str) -> tuple[int, int, int]:
     """How many clouds, points a cloud, and starts a cloud."""
     points = source.shape[-2]
     starts = start.shape[-3] if start is not None and kind == "perturbed" else 1
@@ -271,12 +357,12 @@ def _size(source: Tensor, start: Tensor | None, kind: str) -> tuple[int, int, in
 def _poses_like(
     source: Tensor, start: Tensor | None, iterations: int, kind: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    clouds, _, starts = _size(source, start, kind)
+    clouds, _, starts = size_of(source, start, kind)
     batch = (*source.shape[:-2], (kind != "given") + iterations * starts)
     return (
         source.new_empty(*batch, 3, 3),
         source.new_empty(*batch, 3),
-        source.new_empty((clouds, _STATE), dtype=torch.float64),
+        source.new_empty((clouds, STATE), dtype=torch.float64),
     )
 
 

@@ -8,53 +8,19 @@ through torch's own operations instead.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import Function
 
 from spoonful.geometry.checks import working_dtype
-from spoonful.geometry.kernels import cuda
+from spoonful.geometry.kernels import cuda, node
 from spoonful.geometry.kernels.build import library
-from spoonful.geometry.kernels.switch import disabled, plain, real_of
+from spoonful.geometry.kernels.call import STARTS, STATE, Form, Plan, call_of
+from spoonful.geometry.kernels.switch import disabled, off, plain, plain_mode, real_of
 from spoonful.geometry.pose import Pose
-
-Form = Literal["source", "target"]
-# In the order of `enum start` in pose_head.c.
-Start = Literal["given", "kabsch", "detached", "perturbed"]
-_STARTS = get_args(Start)
-_STATE = 34  # doubles in `struct state`
-
-
-class Plan(NamedTuple):
-    """What a pose head does: so many refinements, in this form, from such a start.
-
-    A "given" start is a rotation for each cloud, and Kabsch is not computed. For a "perturbed" one
-    the turns are given. No iterations: Kabsch alone.
-    """
-
-    iterations: int
-    form: Form
-    start: Start
-
-
-class _Call(ctypes.Structure):
-    """`struct call` of pose_head.c."""
-
-    _fields_ = [
-        *((name, ctypes.c_int64) for name in ("clouds", "points", "starts", "iterations")),
-        *((name, ctypes.c_int32) for name in ("target_form", "start_kind", "threads")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in (
-                *("source", "target", "weights", "mask", "start", "rotation", "translation"),
-                *("state", "g_rotation", "g_translation"),
-                *("d_source", "d_target", "d_weights", "d_start"),
-            )
-        ),
-    ]
 
 
 def kabsch_pose(
@@ -89,6 +55,16 @@ def layer_poses(
     return Pose(*_apply(source, target, weights, mask, turns, plan))
 
 
+def build_all() -> bool:
+    """Compile now what is otherwise compiled when it is first, or often, used.
+
+    Returns:
+        Whether everything could be. What could not is done without.
+    """
+    return all([library("float") is not None, library("double") is not None, node.build_now()])
+
+
+_PLAIN = (Tensor, nn.Parameter)
 _KABSCH = Plan(0, "source", "kabsch")
 
 
@@ -103,18 +79,140 @@ def _apply(
 ) -> Any:
     """Rotations (..., P, 3, 3) and translations (..., P, 3); without P if not `stacked`."""
     dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    source, target = _dense(source, dtype), _dense(target, dtype)
+    weights = None if weights is None else _dense(weights, dtype)
+    start = None if start is None else _dense(start, dtype)
+    mask = None if mask is None else mask.contiguous()
     head: Callable[..., Any] = _PoseHead.apply
     if torch.compiler.is_compiling():
         head = cuda.traced
-    return head(
-        _dense(source, dtype),
-        _dense(target, dtype),
-        None if weights is None else _dense(weights, dtype),
-        None if start is None else _dense(start, dtype),
-        None if mask is None else mask.contiguous(),
+    elif _found_way(source, weights, mask, start, plan):
+        found = quick_pose(source, target, weights, mask, plan, start, stacked, checked=True)
+        if found is not None:
+            return found
+    return head(source, target, weights, start, mask, plan, stacked)
+
+
+# ---- The node in C++ -----------------------------------------------------------------------------
+
+# Programs of node.cpp, by what is asked of them.
+_ways: dict[tuple[Any, ...], tuple[int, int]] = {}
+_MOST_WAYS = 4096
+
+
+def quick_pose(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    plan: Plan,
+    start: Tensor | None = None,
+    stacked: bool = True,
+    *,
+    checked: bool = False,
+) -> Pose | None:
+    """`layer_poses` for tensors like some that were checked before, which are not `checked` again.
+
+    None if they are not quite like those, or anything else is unusual: all checks and every error
+    message are still to come. (Values are looked at where that is for free: not on a GPU.)
+    """
+    if torch.compiler.is_compiling() or node.operator is None:
+        return None
+    if (
+        type(source) not in _PLAIN
+        or type(target) not in _PLAIN
+        or (weights is not None and type(weights) not in _PLAIN)
+        or (mask is not None and type(mask) not in _PLAIN)
+    ):
+        return None
+    key = _key(source, weights, mask, start, plan)
+    way = _ways.get(key)
+    if way is None or not (checked or source.is_cuda) or off() or not plain_mode():
+        return None
+    found = node.operator(source, target, weights, start, mask, *way, plan.iterations, stacked)
+    return Pose(*found) if found else None
+
+
+def _key(
+    source: Tensor, weights: Tensor | None, mask: Tensor | None, start: Tensor | None, plan: Plan
+) -> tuple[Any, ...]:
+    starts = None if start is None else start.shape
+    return (
         plan,
+        source.shape,
+        source.dtype,
+        source.get_device(),
+        weights is None,
+        mask is None,
+        starts,
+    )
+
+
+def _found_way(
+    source: Tensor, weights: Tensor | None, mask: Tensor | None, start: Tensor | None, plan: Plan
+) -> bool:
+    """Whether the node in C++ knows what to do with such tensors. Asks for it if it is missing."""
+    if node.operator is None:
+        if source.is_cuda:
+            node.want()
+        return False
+    key = _key(source, weights, mask, start, plan)
+    if key in _ways:
+        return True
+    way: tuple[int, int] | None
+    if source.is_cuda:
+        way = cuda.program_of(source, weights, mask, start, plan)
+    else:
+        program = node.cpu_program(real_of(source.dtype), plan)
+        way = None if program is None else (program, 1)
+    if way is None:
+        return False
+    if len(_ways) >= _MOST_WAYS:
+        _ways.clear()
+    _ways[key] = way
+    return True
+
+
+def _gradients_of_node(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    start: Tensor | None,
+    mask: Tensor | None,
+    rotation: Tensor,
+    state: Tensor,
+    g_rotation: Tensor | None,
+    g_translation: Tensor | None,
+    wanted: list[bool],
+    iterations: int,
+    target_form: int,
+    start_kind: int,
+    stacked: bool,
+) -> list[Tensor]:
+    """What node.cpp asks for where it does not know what to do. No gradient: an empty one."""
+    kind = STARTS[start_kind]
+    found = _gradients(
+        [source, target, weights, start, mask],
+        rotation,
+        state,
+        (g_rotation, g_translation),
+        wanted,
+        Plan(iterations, "target" if target_form else "source", kind),
         stacked,
     )
+    return [source.new_empty(0) if x is None else x for x in found]
+
+
+_operators = torch.library.Library("spoonful", "FRAGMENT")
+_operators.define(
+    "pose_head_gradients(Tensor source, Tensor target, Tensor? weights, Tensor? start, "
+    "Tensor? mask, Tensor rotation, Tensor state, Tensor? g_rotation, Tensor? g_translation, "
+    "bool[] wanted, int iterations, int target_form, int start_kind, bool stacked) -> Tensor[]"
+)
+_operators.impl("pose_head_gradients", _gradients_of_node, "CompositeImplicitAutograd")
+
+
+# ---- The node in Python --------------------------------------------------------------------------
 
 
 class _PoseHead(Function):
@@ -129,19 +227,17 @@ class _PoseHead(Function):
         plan: Plan,
         stacked: bool,
     ) -> tuple[Tensor, Tensor]:
-        *batch, points, _ = source.shape
-        clouds = source.numel() // (3 * points)
-        starts = start.shape[-3] if start is not None and plan.start == "perturbed" else 1
+        batch, size = [*source.shape[:-2]], _size(source, start, plan)
         if stacked:
-            batch.append((plan.start != "given") + plan.iterations * starts)
+            batch.append((plan.start != "given") + plan.iterations * size[2])
         R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
-        state = source.new_empty(clouds, _STATE, dtype=torch.float64)
-        ctx.plan, ctx.size, ctx.stacked = plan, (clouds, points, starts), stacked
+        state = source.new_empty(size[0], STATE, dtype=torch.float64)
+        ctx.plan, ctx.stacked = plan, stacked
         _call(
             "pose_head_forward",
             source.dtype,
             plan,
-            ctx.size,
+            size,
             source=source,
             target=target,
             weights=weights,
@@ -158,40 +254,59 @@ class _PoseHead(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         *inputs, R, state = ctx.saved_tensors
-        source, target, weights, start, mask = inputs
-        g_R, g_t = gradients
-        if g_R is None and g_t is None:
+        if gradients == (None, None):
             return (None,) * 7
-        if torch.is_grad_enabled() or not plain(g_R, g_t, *inputs):
-            return _by_torch(ctx, inputs, gradients)
-        need = ctx.needs_input_grad
-        # The turns of a perturbed start are not ours to differentiate.
-        found = (
-            torch.empty_like(source) if need[0] else None,
-            torch.empty_like(target) if need[1] else None,
-            torch.empty_like(weights) if need[2] else None,
-            torch.empty_like(start) if need[3] and ctx.plan.start == "given" else None,
-        )
-        _call(
-            "pose_head_backward",
-            source.dtype,
-            ctx.plan,
-            ctx.size,
-            source=source,
-            target=target,
-            weights=weights,
-            mask=mask,
-            start=start,
-            rotation=R,
-            state=state,
-            g_rotation=None if g_R is None else _dense(g_R, source.dtype),
-            g_translation=None if g_t is None else _dense(g_t, source.dtype),
-            d_source=found[0],
-            d_target=found[1],
-            d_weights=found[2],
-            d_start=found[3],
+        found = _gradients(
+            inputs, R, state, gradients, ctx.needs_input_grad[:4], ctx.plan, ctx.stacked
         )
         return *found, None, None, None
+
+
+# ---- Both ----------------------------------------------------------------------------------------
+
+
+def _gradients(
+    inputs: list[Any],
+    R: Tensor,
+    state: Tensor,
+    gradients: tuple[Tensor | None, ...],
+    wanted: Sequence[bool],
+    plan: Plan,
+    stacked: bool,
+) -> list[Tensor | None]:
+    """Gradients at source, target, weights and start, those that are wanted."""
+    source, target, weights, start, mask = inputs
+    g_R, g_t = gradients
+    if torch.is_grad_enabled() or not plain(g_R, g_t, *inputs):
+        return _by_torch(inputs, gradients, wanted, plan, stacked)
+    # The turns of a perturbed start are not ours to differentiate.
+    own = [*wanted[:3], wanted[3] and plan.start == "given"]
+    found = [torch.empty_like(x) if want else None for x, want in zip(inputs[:4], own, strict=True)]
+    _call(
+        "pose_head_backward",
+        source.dtype,
+        plan,
+        _size(source, start, plan),
+        source=source,
+        target=target,
+        weights=weights,
+        mask=mask,
+        start=start,
+        rotation=R,
+        state=state,
+        g_rotation=None if g_R is None else _dense(g_R, source.dtype),
+        g_translation=None if g_t is None else _dense(g_t, source.dtype),
+        d_source=found[0],
+        d_target=found[1],
+        d_weights=found[2],
+        d_start=found[3],
+    )
+    return found
+
+
+def _size(source: Tensor, start: Tensor | None, plan: Plan) -> tuple[int, int, int]:
+    """How many clouds, points a cloud, and starts a cloud."""
+    return cuda.size_of(source, start, plan.start)
 
 
 def _call(
@@ -207,36 +322,30 @@ def _call(
     if source.is_cuda:
         cuda.launch(entry, plan, size, **tensors)
         return
-    clouds, points, starts = size
-    call = _Call(
-        clouds=clouds,
-        points=points,
-        starts=starts,
-        iterations=plan.iterations,
-        target_form=plan.form == "target",
-        start_kind=_STARTS.index(plan.start),
-        threads=torch.get_num_threads(),
-        **{name: tensor.data_ptr() for name, tensor in tensors.items() if tensor is not None},
-    )
+    call = call_of(plan, size, torch.get_num_threads(), tensors)
     if getattr(library(real_of(dtype)), entry)(ctypes.byref(call)):
-        raise MemoryError(f"no memory to fit {clouds} clouds of {points} points")
+        raise MemoryError(f"no memory to fit {size[0]} clouds of {size[1]} points")
 
 
 def _by_torch(
-    ctx: Any, inputs: list[Tensor], gradients: tuple[Tensor | None, ...]
-) -> tuple[Tensor | None, ...]:
+    inputs: list[Any],
+    gradients: tuple[Tensor | None, ...],
+    needed: Sequence[bool],
+    plan: Plan,
+    stacked: bool,
+) -> list[Tensor | None]:
     """The same gradients from torch's own operations, to be differentiated, batched or traced."""
     from spoonful.geometry.layer import composite_head  # which imports this module
 
     again = torch.is_grad_enabled()
     with torch.enable_grad(), disabled():
         # Views, so that an input that was passed twice is two inputs here.
-        leaves = [None if x is None else x.view_as(x) for x in inputs]
+        leaves: list[Any] = [None if x is None else x.view_as(x) for x in inputs]
         source, target, weights, start, mask = leaves
-        flat = composite_head(source, target, weights, mask, start, ctx.plan)
-        if not ctx.stacked:
+        flat = composite_head(source, target, weights, mask, start, plan)
+        if not stacked:
             flat = Pose(flat.rotation.squeeze(-3), flat.translation.squeeze(-2))
-        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[:4]) if needed]
+        wanted = [i for i, need in enumerate(needed) if need]
         used = [i for i, g in enumerate(gradients) if g is not None and flat[i].requires_grad]
         found = torch.autograd.grad(
             [flat[i] for i in used],
@@ -245,10 +354,10 @@ def _by_torch(
             create_graph=again,
             allow_unused=True,
         )
-    result: list[Tensor | None] = [None] * 7
+    result: list[Tensor | None] = [None] * 4
     for i, gradient in zip(wanted, found, strict=True):
         result[i] = gradient
-    return tuple(result)
+    return result
 
 
 def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:

@@ -56,7 +56,7 @@ def usable(
             )
             and ready(source.device)
         )
-    if not plain(source, target, weights, mask, rotation) or _off():
+    if not plain(source, target, weights, mask, rotation) or off():
         return False
     if source.is_cuda:
         return cuda.available(source.device)
@@ -66,30 +66,21 @@ def usable(
 
 def ready(device: torch.device) -> bool:
     """Whether kernels are wanted, and to be had, while torch.compile traces."""
-    return not _off() and cuda.available(device)
+    return not off() and cuda.available(device)
 
 
 # What torch.compiler.assume_constant_result does, less the seconds that its import of Dynamo takes.
 ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _off() -> bool:
+def off() -> bool:
+    """Whether the user wants no kernels."""
     return _disabled.get() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off"
 
 
 def plain(*tensors: Tensor | None) -> bool:
-    """Whether each of these is just numbers in one memory, and torch just computes with them.
-
-    Not while torch traces, and not within `torch.func` or forward-mode AD, where a tensor stands
-    for more than the numbers it holds.
-    """
-    if (
-        torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or forward_ad._current_level >= 0
-        or torch._C._is_tracing()
-    ):
+    """Whether each of these is just numbers in one memory, and torch just computes with them."""
+    if not plain_mode():
         return False
     device = None
     for tensor in tensors:  # a plain loop, as this is on the way of every call
@@ -108,6 +99,21 @@ def plain(*tensors: Tensor | None) -> bool:
         elif tensor.device != device:
             return False
     return True
+
+
+def plain_mode() -> bool:
+    """Whether torch just computes.
+
+    Not while it traces, and not within `torch.func` or forward-mode AD, where a tensor stands for
+    more than the numbers it holds.
+    """
+    return not (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
+        or torch._C._is_tracing()
+    )
 
 
 def present(*tensors: Tensor | None) -> list[Tensor]:
