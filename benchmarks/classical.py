@@ -9,9 +9,9 @@ items of `dcp-twice-sampled` made from the embedded corpus, two samples of a sur
 both, so that errors tell who registers better.
 
 On the CPU both have one thread and are timed by the processor time of the process, which other
-programs on the machine do not change much. Open3D works on the CPU wherever it is; where it is not
-installed, as it may not be beside the GPU, its time and errors are those of classical-cpu.md among
-the results, and labelled so.
+programs on the machine do not change much. Beside a GPU Open3D, which works on the CPU wherever it
+is, is timed with one thread and, by the clock, with one for every core. Where it is not installed
+its time and errors are those of classical-cpu.md among the results, and labelled so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # Open3D reads it when it is imported
 
 import argparse
+import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +32,7 @@ from statistics import median
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from _harness import RESULTS, machine, save, table
 from spoonful.batch import Batch
@@ -39,13 +42,16 @@ from spoonful.data.collate import collate
 from spoonful.data.items import test_items
 from spoonful.data.protocols import get
 from spoonful.geometry import Pose
-from spoonful.metrics import PoseErrors
+from spoonful.metrics import rotation_error_degrees
 from spoonful.registration import Registration
 
 OPEN3D = "Open3D, in a loop"
+OPEN3D_THREADS = "Open3D, in a loop, {} threads"
 AT_ONCE = "ours, all pairs at once"
 CARD = "dcp-twice-sampled"
 PAIRS = 256
+# On a GPU a pair alone takes a hundred times its share of a batch: a few tell.
+ALONE = 32
 
 
 def pairs(count: int) -> Batch:
@@ -87,13 +93,39 @@ def in_open3d(batch: Batch) -> Callable[[], Registration] | None:
     return run
 
 
-def one_by_one(batch: Batch) -> Callable[[], Registration]:
+def with_all_threads(count: int) -> dict[str, tuple[float, float, float]]:
+    """Open3D's row with a thread for every core: it reads how many once, when it is imported."""
+    threads = len(os.sched_getaffinity(0))
+    done = subprocess.run(
+        [sys.executable, __file__, "--open3d-alone", "--pairs", str(count)],
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ms, mean, middle = json.loads(done.stdout.splitlines()[-1])
+    return {OPEN3D_THREADS.format(threads): (ms, mean, middle)}
+
+
+def open3d_alone(count: int) -> None:
+    """Time Open3D by the clock, and print its row for `with_all_threads`."""
+    batch = pairs(count)
+    run = in_open3d(batch)
+    assert run is not None
+    run()
+    start = time.perf_counter()
+    found = run()
+    taken = 1e3 * (time.perf_counter() - start)
+    print(json.dumps([taken / count, *errors(found, batch)]))
+
+
+def one_by_one(batch: Batch, count: int) -> Callable[[], Registration]:
     method = ICP.published()
 
     def run() -> Registration:
         found = [
             method.register(source, target).pose
-            for source, target in zip(batch.source, batch.target, strict=True)
+            for source, target in zip(batch.source[:count], batch.target[:count], strict=True)
         ]
         return Registration(Pose(*(torch.stack(parts) for parts in zip(*found, strict=True))))
 
@@ -121,10 +153,9 @@ def timed(run: Callable[[], Registration], device: str, rounds: int) -> tuple[fl
 
 def errors(found: Registration, batch: Batch) -> tuple[float, float]:
     """Mean and median isotropic rotation errors in degrees."""
-    measured = PoseErrors(chamfer=False)
-    pose = found.pose.to(torch.float64).to("cpu")
-    measured.update(Registration(pose), batch.to("cpu"))
-    degrees = measured.values("rotation_degrees")
+    assert batch.pose is not None
+    rotation = found.pose.rotation.cpu().double()
+    degrees = rotation_error_degrees(rotation, batch.pose.rotation[: len(rotation)].cpu().double())
     return float(degrees.mean()), float(degrees.median())
 
 
@@ -145,15 +176,22 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=PAIRS, help="in one call")
     parser.add_argument("--rounds", type=int, default=2, help="of which the median is taken")
     parser.add_argument("--open3d-ms", type=float, help="Open3D's time a pair, where it is missing")
+    parser.add_argument("--open3d-alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--save", action="store_true", help="write results/classical-DEVICE.md")
     args = parser.parse_args()
 
     torch.set_num_threads(1)
+    if args.open3d_alone:
+        open3d_alone(args.pairs)
+        return
     batch = pairs(args.pairs).to(args.device)
     method = ICP.published()
+    alone = args.pairs if args.device == "cpu" else min(ALONE, args.pairs)
+    some = "" if alone == args.pairs else f" (the first {alone})"
+    by_themselves = f"ours, a pair at a time{some}"
     runs: dict[str, Callable[[], Registration]] = {
         AT_ONCE: lambda: method(batch),
-        "ours, a pair at a time": one_by_one(batch),
+        by_themselves: one_by_one(batch, alone),
         "ours, point to plane": lambda: ICP(metric="plane", iterations=30, max_distance=0.5)(batch),
     }
     if args.device != "cpu":  # minutes on the CPU
@@ -167,8 +205,11 @@ def main() -> None:
     for name, run in runs.items():
         on_cpu = name == OPEN3D or args.device == "cpu"
         taken, found = timed(run, "cpu" if on_cpu else args.device, args.rounds)
-        measured[name] = (taken / args.pairs, *errors(found, batch))
+        count = alone if name == by_themselves else args.pairs
+        measured[name] = (taken / count, *errors(found, batch))
         print(f"{name}: {measured[name][0]:.3f} ms a pair", flush=True)
+        if name == OPEN3D and args.device != "cpu":
+            measured |= with_all_threads(args.pairs)
 
     note = ""
     if theirs is None:
@@ -184,6 +225,7 @@ def main() -> None:
                 + ", one core of another machine.\n"
             )
     first = next(iter(measured.values()))[0]
+    cpu = "" if args.device == "cpu" else f" ({machine('cpu').split(',')[0]})"
     rows = [
         [name, f"{taken:.3f}", f"{first / taken:.1f}", f"{mean:.4f}", f"{middle:.4f}"]
         for name, (taken, mean, middle) in measured.items()
@@ -192,7 +234,7 @@ def main() -> None:
         f"# ICP, {args.pairs} pairs x {batch.source.shape[1]} points of {CARD} "
         f"({get(CARD).hash})\n\n{machine(args.device)}\n\n"
         f"{'One round' if args.rounds == 1 else f'Medians of {args.rounds} rounds'}; on the CPU "
-        "processor time of one thread. Errors are isotropic, in degrees.\n\n"
+        f"processor time of one thread{cpu}. Errors are isotropic, in degrees.\n\n"
         + table(["how", "ms a pair", "ratio", "mean error", "median error"], rows)
         + "\n"
         + note
