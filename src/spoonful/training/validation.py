@@ -88,7 +88,7 @@ def validate(
     means = {name: report[name].mean for name in ERRORS if name in report.summaries}
     if not layer:
         return Validation(means, None, None, shown)
-    joined = {name: torch.cat(values).cpu() for name, values in layer.items()}
+    joined = {name: torch.cat(values) for name, values in layer.items()}
     rho, divergence = joined[f"rho_{own}"], joined.pop(f"divergence_{own}")
     means["rho_median"] = float(rho.nanmedian())
     means["divergence_median"] = float(divergence.nanmedian())
@@ -131,15 +131,19 @@ def _joined(found: Sequence[Registration]) -> Registration:
 
 @torch.no_grad()
 def behaviour(found: Registration, batch: Batch, iterations: int = 5) -> dict[str, Tensor]:
-    """How the refinement behaves on a model's matches, (B,) values by name, in both forms.
+    """How the refinement behaves on a model's matches, (B,) values by name on the CPU, both forms.
 
     "rho_source", "rho_target", "divergence_source", "divergence_target", and "extent_ratio", the
     root mean squared radius of the source over that of the matches: 1 / a for matches shrunk by a.
     """
     assert found.matches is not None
-    matches = found.matches.float()
-    weights, mask = found.weights, batch.source_mask
-    m = moments(batch.source, matches, weights, mask)
+    # On the CPU: a GPU's eigenvalues of many 3x3 matrices can take a hundred times as long
+    # (github.com/pytorch/pytorch/issues/183806).
+    source, matches = batch.source.cpu(), found.matches.float().cpu()
+    weights, mask = (
+        None if each is None else each.cpu() for each in (found.weights, batch.source_mask)
+    )
+    m = moments(source, matches, weights, mask)
     assert m.source is not None
     assert m.target is not None
     sizes = [moment.diagonal(dim1=-2, dim2=-1).sum(-1) for moment in (m.source, m.target)]
@@ -147,7 +151,7 @@ def behaviour(found: Registration, batch: Batch, iterations: int = 5) -> dict[st
     forms: tuple[Form, Form] = ("source", "target")
     for form in forms:
         how = stability(
-            batch.source, matches, weights=weights, mask=mask, iterations=iterations, form=form
+            source, matches, weights=weights, mask=mask, iterations=iterations, form=form
         )
         values |= {f"rho_{form}": how.rho, f"divergence_{form}": how.divergence}
     return values
