@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from evaluation.small import shapes
 from spoonful.training import corpora
@@ -13,7 +15,7 @@ from spoonful.training import corpora
 typer = pytest.importorskip("typer")
 from typer.testing import CliRunner  # noqa: E402
 
-from spoonful.cli import compare, evaluate, reproduce  # noqa: E402
+from spoonful.cli import compare, evaluate, reproduce, tune  # noqa: E402
 
 
 @pytest.fixture
@@ -28,6 +30,7 @@ def run(tmp_path, monkeypatch):
     app.command("evaluate")(evaluate.evaluate_command)
     app.command("compare")(compare.compare_command)
     app.command("reproduce")(reproduce.reproduce_command)
+    app.command("tune")(tune.tune_command)
 
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -66,6 +69,28 @@ def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
     assert "2.052" in text
     assert "not trained yet" in text
     assert (tmp_path / "table.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("tune icq", "no classical method named 'icq'; did you mean 'icp'?"),
+        ("tune icp --seconds 0", "--seconds must be above 0, got 0"),
+        ("tune icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
+        ("tune icp --out data", "--out must be a file, and data is a folder"),
+        ("evaluate icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
+        ("evaluate icp --out data/toys.pt", "--out must be a folder, and data/toys.pt is a file"),
+    ],
+)
+def test_what_cannot_work_is_said_before_the_work(run, words, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        run(*words.split(), "--data", "toys.pt")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_the_users_mistake():
+    with pytest.raises(ValueError, match="--device cuda:1: torch finds no CUDA device here"):
+        evaluate.pick_device("cuda:1")
 
 
 def test_evaluation_needs_no_package_of_the_command():

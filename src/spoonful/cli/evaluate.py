@@ -68,7 +68,9 @@ def evaluate_command(
       torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine --protocol rpm-crop
     """
     card = protocols.get(protocol)
-    with _processes() as rank:
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, and {out} is a file")
+    with processes() as rank:
         console = Console(quiet=rank != 0)
         chosen = [open_method(text, card.name) for text in method]
         where = pick_device(device, rank)
@@ -77,7 +79,7 @@ def evaluate_command(
         missing: list[tuple[Method, MissingExtra]] = []
         for one in chosen:
             try:
-                with _bar(console, one.name) as advance:
+                with bar(console, one.name) as advance:
                     results.append(
                         evaluate(
                             one,
@@ -232,16 +234,27 @@ def file_name(text: str) -> str:
 
 
 def pick_device(text: str, rank: int = 0) -> str:
-    """What "auto" means here; with several GPUs, one for each process."""
+    """What "auto" means here; with several GPUs, one for each process.
+
+    >>> pick_device("gpu")
+    Traceback (most recent call last):
+    ValueError: --device must be cpu, cuda or auto, got 'gpu'
+    """
     if text == "auto":
         text = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        kind = torch.device(text).type
+    except RuntimeError:
+        raise ValueError(f"--device must be cpu, cuda or auto, got {text!r}") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"--device {text}: torch finds no CUDA device here")
     if text == "cuda" and torch.cuda.device_count() > 1:
         return f"cuda:{int(os.environ.get('LOCAL_RANK', rank)) % torch.cuda.device_count()}"
     return text
 
 
 @contextmanager
-def _processes() -> Iterator[int]:
+def processes() -> Iterator[int]:
     """Join the other processes if torchrun started this one; yields this one's number."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
         yield 0
@@ -255,7 +268,8 @@ def _processes() -> Iterator[int]:
 
 
 @contextmanager
-def _bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
+def bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, for as long as something takes; yields what sets it to N of M."""
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from spoonful.classical import presets
-from spoonful.cli.evaluate import number, span
+from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import open_data
@@ -29,9 +30,9 @@ def tune_command(
     seconds: Annotated[
         float | None, typer.Option(help="Begin no further trial after this time.")
     ] = None,
-    items: Annotated[int, typer.Option(help="Training pairs.")] = 64,
+    items: Annotated[int, typer.Option(help="Training pairs, one a shape at most.")] = 64,
     seed: Annotated[int, typer.Option(help="Of the pairs and of the settings drawn.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu or cuda, for batched methods.")] = "cpu",
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto; for batched methods.")] = "cpu",
     out: Annotated[Path | None, typer.Option(help="Write the settings to this file.")] = None,
 ) -> None:
     """Find good settings for a classical method, on training pairs alone.
@@ -46,33 +47,41 @@ def tune_command(
       spoonful tune icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
 
       spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
+
+      torchrun --no-python --nproc-per-node 4 spoonful tune goicp --trials 30 --out goicp.json
     """
+    presets.kind(method)  # an error where there is none of that name
     card = protocols.get(protocol)
+    # What would be an error at the end is better one at the beginning.
+    if out is not None and out.is_dir():
+        raise ValueError(f"--out must be a file, and {out} is a folder")
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"--seconds must be above 0, got {seconds:g}")
     corpus = open_data(data, "train", card)
     if not isinstance(corpus, Corpus):
         raise ValueError(f"protocol {card.name} is of scans, and settings are tuned on shapes")
-    errors = Console(stderr=True)
-    with errors.status(f"{method}: published settings") as status:
+    with processes() as rank:
+        console = Console(quiet=rank != 0)
+        with bar(console, f"{method}, trials") as advance:
 
-        def tell(trial: Trial) -> None:
-            status.update(f"{method}: trial {trial.number + 1} of {trials} done")
+            def tell(trial: Trial) -> None:
+                advance(trial.number + 1, trials)
 
-        found = tune(
-            method,
-            card,
-            corpus,
-            trials=trials,
-            seconds=math.inf if seconds is None else seconds,
-            items=items,
-            seed=seed,
-            device=device,
-            progress=tell,
-        )
-    console = Console()
-    show(console, found)
-    if out is not None:
-        file = write_text(out, found.tuned.as_json())
-        console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+            found = tune(
+                method,
+                card,
+                corpus,
+                trials=trials,
+                seconds=math.inf if seconds is None else seconds,
+                items=items,
+                seed=seed,
+                device=pick_device(device, rank),
+                progress=tell,
+            )
+        show(console, found)
+        if out is not None and rank == 0:
+            file = write_text(out, found.tuned.as_json())
+            console.print(f"wrote {file}", highlight=False, soft_wrap=True)
 
 
 def show(console: Console, found: Search) -> None:
@@ -80,7 +89,7 @@ def show(console: Console, found: Search) -> None:
     how = found.tuned.search
     console.print(
         f"[bold]{found.tuned.method}[/bold] on {how['protocol']} ({how['protocol_hash']}) of "
-        f"{how['data']}: {how['trials']} trials, {how['items']} training pairs",
+        f"{escape(str(how['data']))}: trials {how['trials']}, training pairs {how['items']}",
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -105,7 +114,9 @@ def show(console: Console, found: Search) -> None:
             ", ".join(changed) or "published",
         )
     console.print(table)
-    console.print(
-        f"[dim]{number(found.before)} ° with the published settings, "
-        f"{number(found.after)} ° with the best.[/dim]"
-    )
+    before = f"{number(found.before)} ° with the published settings"
+    if how["winner"] == 0:
+        words = f"{before}, which stay: no trial was surely better."
+    else:
+        words = f"{before}, {number(found.after)} ° with those of trial {how['winner']}."
+    console.print(f"[dim]{words} Scores are mean angles, gains their 95 % intervals.[/dim]")
