@@ -251,6 +251,14 @@ def test_on_a_gpu_the_kernel_finds_the_nearest(dtype):
 
 
 @on_gpu
+def test_on_a_gpu_a_query_may_have_millions_of_points():
+    points = torch.rand(1, 64, 3, generator=torch.Generator().manual_seed(0)).cuda()
+    query = points.repeat(1, 1 << 16, 1)  # more blocks than a grid's second dimension holds
+    found = indexed(points, queries=len(query))(query, torch.zeros(1).long().cuda(), None, 1.0)
+    assert torch.equal(found.index, torch.arange(64).cuda().repeat(1, 1 << 16))
+
+
+@on_gpu
 @pytest.mark.parametrize(
     "method", [ICP.published(), ICP(metric="plane"), ICP(starts=8, sample=64, trim=0.1)], ids=str
 )

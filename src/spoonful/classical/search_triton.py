@@ -25,8 +25,10 @@ def nearest_of(
     rows, count, _ = query.shape
     index = torch.empty(rows, count, dtype=torch.long, device=query.device)
     squared = torch.empty(rows, count, dtype=query.dtype, device=query.device)
+    blocks = triton.cdiv(count, _QUERIES)
     with torch.cuda.device_of(query):
-        nearest_kernel[(rows, triton.cdiv(count, _QUERIES))](
+        # One dimension: the others of a grid end at 65,535, and either number may be above.
+        nearest_kernel[(rows * blocks,)](
             query,
             points,
             cloud,
@@ -34,6 +36,7 @@ def nearest_of(
             squared,
             count,
             points.shape[1],
+            blocks,
             QUERIES=_QUERIES,
             POINTS=_POINTS,
             num_warps=_WARPS,
@@ -45,11 +48,20 @@ def nearest_of(
 
 @triton.jit
 def nearest_kernel(
-    query, points, cloud, index, squared, count, size, QUERIES: tl.constexpr, POINTS: tl.constexpr
+    query,
+    points,
+    cloud,
+    index,
+    squared,
+    count,
+    size,
+    blocks,
+    QUERIES: tl.constexpr,
+    POINTS: tl.constexpr,
 ):
-    """One row of queries, QUERIES of them, against all `size` points of their cloud."""
-    row = tl.program_id(0).to(tl.int64)
-    place = tl.program_id(1) * QUERIES + tl.arange(0, QUERIES)
+    """QUERIES points of one row of queries against all `size` points of their cloud."""
+    row = (tl.program_id(0) // blocks).to(tl.int64)
+    place = tl.program_id(0) % blocks * QUERIES + tl.arange(0, QUERIES)
     there = place < count
     at = query + (row * count + place) * 3
     x = tl.load(at, mask=there, other=0.0)[:, None]
