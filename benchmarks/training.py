@@ -9,7 +9,8 @@ The trainer of `spoonful train` trains for a few epochs of ModelNet40's length (
 smaller corpus is repeated, each copy stretched in its own way) in batches of 32, with the layer,
 validation after every epoch, the log, TensorBoard where it is installed, and a checkpoint at the
 end. What is compiled and recorded beforehand does not count, nor does the validation before the
-first step. On a CUDA device networks are compiled and steps are replayed as CUDA graphs.
+first step, nor the steps after the last epoch that counts, which are profiled. On a CUDA device
+networks are compiled, and steps are replayed as CUDA graphs.
 
 Steps (forward, backward, Adam), the network's forward pass on validation pairs, and the making of
 pairs are timed on the device, by events around them; the rest by the host's clock, with the device
@@ -35,7 +36,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.training import Config, corpora, distributed, override, presets
 from spoonful.training.board import Board
+from spoonful.training.graphed import GraphedSteps
 from spoonful.training.journal import Journal
 from spoonful.training.trainer import Trainer, fast_products
 
@@ -193,7 +195,7 @@ def measure(
     settings: list[str] | None = None,
 ) -> Measured:
     """Train for a few epochs and see what they take."""
-    group, _ = distributed.join(str(device))
+    group, device = distributed.join(str(device))
     config = config_of(model, device, settings or [])
     on_cuda, often = device.type == "cuda", config.runtime.validate_every
     config = override(config, ["runtime.validate_every=1"])
@@ -213,21 +215,16 @@ def measure(
         if on_cuda:
             torch.cuda.reset_peak_memory_stats()
         trainer.run()
-        peak = torch.cuda.max_memory_allocated() / 2**30 if on_cuda else None
-        done = [
-            replace(epoch, parts=clock.seconds(number))
-            for number, epoch in enumerate(watch.epochs[:epochs])
-        ]
         source = trainer.pairs.validation[0].source
         return Measured(
             label=f"{config.name} {config.data.batch_size}x{source.shape[1]}",
             batch=config.data.batch_size,
             validate_every=often,
             validated=sum(map(len, trainer.pairs.validation)),
-            epochs=done,
+            epochs=watch.epochs[:epochs],
             checkpoint=watch.checkpoint,
             start=start,
-            peak_gib=peak,
+            peak_gib=watch.peaks[epochs - 1] if on_cuda else None,
             profile="" if profiler is None else profiler.text,
             settings=" ".join(settings or []),
         )
@@ -238,13 +235,14 @@ class Watch:
     """What `instrument` saw."""
 
     epochs: list[Epoch] = field(default_factory=list)
+    peaks: list[float] = field(default_factory=list)
     checkpoint: float = math.nan
 
 
 def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Watch:
     """Time the trainer's parts as it goes."""
     watch = Watch()
-    state = {"began": 0.0, "first": 0, "validating": False}
+    state = {"began": 0.0, "first": 0, "validating": False, "inside": False}
 
     def put(owner: Any, name: str, changed: Any) -> None:
         if name in vars(owner):
@@ -257,8 +255,13 @@ def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Wa
         plain = getattr(owner, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
-            with clock.on_host(part):
+            if state["inside"]:
                 return plain(*arguments, **options)
+            state["inside"] = True
+            with clock.on_host(part):
+                result = plain(*arguments, **options)
+            state["inside"] = False
+            return result
 
         put(owner, name, call)
 
@@ -299,8 +302,20 @@ def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Wa
     def end(duration: float, steps: int) -> None:
         end_epoch(duration, steps)
         clock.epoch = None
+        if trainer.device.type == "cuda":
+            torch.cuda.synchronize()
         whole = time.perf_counter() - state["began"]
-        watch.epochs.append(Epoch(whole, trainer.progress.step - state["first"], {}))
+        one = Epoch(whole, trainer.progress.step - state["first"], clock.seconds(len(watch.epochs)))
+        watch.epochs.append(one)
+        if trainer.device.type == "cuda":
+            watch.peaks.append(torch.cuda.max_memory_allocated() / 2**30)
+        print(
+            f"{trainer.config.name}, epoch of {one.steps} steps: {whole:.2f} s, "
+            f"{1e3 * one.parts['step'] / one.steps:.2f} ms a step, "
+            f"{one.parts['step'] / whole:.1%} in steps, "
+            f"{one.parts['validation']:.2f} s validation",
+            flush=True,
+        )
 
     def validated() -> Any:
         state["validating"] = True
@@ -339,7 +354,9 @@ def warm_up(trainer: Trainer) -> None:
 
 
 class Profiled:
-    """Some of a trainer's steps, under torch's profiler.
+    """Some of a trainer's last steps, under torch's profiler.
+
+    A step is recorded anew under it: graphs from before a profiler's start may not bear it.
 
     Args:
         trainer: about to run.
@@ -350,7 +367,7 @@ class Profiled:
     def __init__(self, trainer: Trainer, first: int, count: int) -> None:
         self.text = ""
         self._left, self._count = first, count
-        self._take = trainer._take
+        self._trainer, self._take = trainer, trainer._take
         kinds = torch.profiler.ProfilerActivity
         self._profiler = torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA])
         trainer._take = self  # type: ignore[assignment]
@@ -360,6 +377,8 @@ class Profiled:
         if self._left == 0:
             torch.cuda.synchronize()
             self._profiler.start()
+            if isinstance(self._take, GraphedSteps):
+                self._take = GraphedSteps(self._trainer.stepper)
         self._left -= 1
         outcome = self._take(batch, lr)
         if self._left == -self._count:
@@ -369,21 +388,26 @@ class Profiled:
                 path = Path(folder) / "trace.json"
                 self._profiler.export_chrome_trace(str(path))
                 events = json.loads(path.read_text())["traceEvents"]
-            self.text = timeline(events, self._count)
+            self.text = timeline(events)
         return outcome
 
 
-def timeline(events: list[dict[str, Any]], steps: int) -> str:
-    """What a trace of `steps` replayed steps shows of the time between them.
+def timeline(events: list[dict[str, Any]]) -> str:
+    """What a trace of replayed steps shows of the time between them, from the second replay on.
 
     Kernels of a graph carry the number of the call that launched it.
     """
     whole = [event for event in events if event.get("ph") == "X"]
     calls = [event for event in whole if event.get("cat") in ("cuda_runtime", "cuda_driver")]
     work = [event for event in whole if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
-    if not work:
-        return "The profiler saw no work on the device."
-    launches = {_number(e) for e in calls if "GraphLaunch" in e["name"]}
+    replays = sorted((e for e in calls if "GraphLaunch" in e["name"]), key=lambda e: e["ts"])[1:]
+    launches = {_number(event) for event in replays}
+    began = min((e["ts"] for e in work if _number(e) in launches), default=None)
+    if began is None:
+        return "The profiler saw no replayed steps."
+    work = [event for event in work if event["ts"] >= began]
+    calls = [event for event in calls if event["ts"] >= replays[0]["ts"]]
+    steps = len(replays)
     spans: dict[Any, tuple[float, float]] = {}
     other: Counter[str] = Counter()
     times: Counter[str] = Counter()
@@ -398,7 +422,7 @@ def timeline(events: list[dict[str, Any]], steps: int) -> str:
         else:
             other[_short(event["name"])] += event["dur"]
             times[_short(event["name"])] += 1
-    window = max(float(e["ts"]) + e["dur"] for e in work) - min(float(e["ts"]) for e in work)
+    window = max(float(e["ts"]) + e["dur"] for e in work) - began
     inside = sum(end - start for start, end in spans.values())
     between = sum(other.values())
     rows = [
@@ -409,24 +433,24 @@ def timeline(events: list[dict[str, Any]], steps: int) -> str:
     ]
     rows += [(f"other: {name}", spent, times[name]) for name, spent in other.most_common(8)]
     device = table(
-        ["on the device", "ms a step", "share", "calls a step"],
+        ["on the device", "ms a step", "share", "a step"],
         [
-            [name, f"{spent / steps / 1e3:.3f}", f"{spent / window:.1%}", f"{number / steps:.1f}"]
-            for name, spent, number in rows
+            [name, f"{spent / steps / 1e3:.3f}", f"{spent / window:.1%}", f"{count / steps:.1f}"]
+            for name, spent, count in rows
         ],
     )
-    spent, number = Counter[str](), Counter[str]()
+    spent, count = Counter[str](), Counter[str]()
     for event in calls:
         spent[event["name"]] += event["dur"]
-        number[event["name"]] += 1
+        count[event["name"]] += 1
     host = table(
-        ["on the host", "ms a step", "calls a step"],
+        ["calls of the host", "ms a step", "a step"],
         [
-            [name, f"{time_ / steps / 1e3:.3f}", f"{number[name] / steps:.2f}"]
-            for name, time_ in spent.most_common(8)
+            [name, f"{taken / steps / 1e3:.3f}", f"{count[name] / steps:.2f}"]
+            for name, taken in spent.most_common(8)
         ],
     )
-    return f"{device}\n\n{host}"
+    return f"{steps} steps.\n\n{device}\n\n{host}"
 
 
 def _number(event: dict[str, Any]) -> Any:

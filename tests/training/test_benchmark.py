@@ -68,14 +68,17 @@ def test_a_trace_tells_replayed_steps_from_what_else_ran(benchmark):
 
     events = [
         {"ph": "M", "name": "process_name"},
-        event("cuda_runtime", "cudaGraphLaunch", 0, 5, 1),
-        event("kernel", "gemm", 0, 400, 1),
-        event("kernel", "gemm", 500, 300, 1),
-        event("cuda_runtime", "cudaLaunchKernel", 6, 2, 2),
-        event("kernel", "void at::native::copy", 850, 50, 2),
-        event("gpu_memcpy", "Memcpy DtoH", 950, 50, 3),
+        event("kernel", "before", 0, 90, 0),
+        event("cuda_runtime", "cudaGraphLaunch", 1, 5, 1),  # recorded just now
+        event("kernel", "gemm", 90, 10, 1),
+        event("cuda_runtime", "cudaGraphLaunch", 50, 5, 2),
+        event("kernel", "gemm", 1000, 400, 2),
+        event("kernel", "gemm", 1500, 300, 2),
+        event("cuda_runtime", "cudaLaunchKernel", 60, 2, 3),
+        event("kernel", "void at::native::copy", 1850, 50, 3),
+        event("gpu_memcpy", "Memcpy DtoH", 1950, 50, 4),
     ]
-    rows = [line.split("|")[1:-1] for line in benchmark.timeline(events, 1).splitlines()]
+    rows = [line.split("|")[1:-1] for line in benchmark.timeline(events).splitlines()]
     found = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows if row}
     assert found["replayed steps"] == ["0.800", "80.0%", "1.0"]
     assert found["of that, kernels at work"] == ["0.700", "70.0%", "2.0"]
@@ -83,6 +86,7 @@ def test_a_trace_tells_replayed_steps_from_what_else_ran(benchmark):
     assert found["nothing"][1] == "10.0%"
     assert found["other: copy"][0] == "0.050"
     assert found["cudaGraphLaunch"] == ["0.005", "1.00"]
+    assert "no replayed steps" in benchmark.timeline(events[:3])
 
 
 def test_notes_at_the_end_of_a_result_stay(benchmark, tmp_path):

@@ -159,8 +159,8 @@ class Runtime:
     compile: bool = False
     """Compile the network's parts."""
     graph: bool = False
-    """Record a step as a CUDA graph and replay it; on one CUDA device, and where the perturbation
-    does not change from step to step."""
+    """Record steps, and the network's part of validations, as CUDA graphs and replay them; on one
+    CUDA device, and steps only where the perturbation does not change from one to the next."""
     validate_every: int = field(default=1, metadata=_in(1))
     """Epochs from one validation to the next; the last is always validated."""
     checkpoint_seconds: float = field(default=60.0, metadata=_in(0))
