@@ -7,24 +7,28 @@ Rivals: the Kabsch everyone writes (torch.linalg.svd and autograd), RoMa's
 `rigid_points_registration`, and the paper's refinement as it is written, a 15x15 system for each
 cloud and iteration (tests/oracles/literal.py).
 
-On a GPU each is timed twice: as Python calls it, and captured in a CUDA graph, where the host does
-not count. The floor is the time to read points and weights once forward and once backward and to
-write their gradients once, at the speed of a large copy.
+"Packed" has clouds of unequal sizes, with as many points in all, lying one after the other.
+
+On a GPU ours are timed twice: as Python calls them, and captured in a CUDA graph, where the host
+does not count. The floor is the time to read points and weights once forward and once backward and
+to write their gradients once, at the speed of a large copy.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
 
-from _harness import captured, machine, race, save, table
+from _harness import RESULTS, captured, machine, race, save, table
 from oracles import literal, plain
 from spoonful import SpoonfulLayer, kabsch
 from spoonful.geometry import kernels
@@ -33,32 +37,65 @@ CPU_SIZES = ["32x1024", "256x1024", "32x16384"]
 GPU_SIZES = ["32x1024", "256x1024", "1024x1024", "32x16384", "4096x4096"]
 BYTES = 3 * 28  # of a point and its weight: read, read again, and their gradients written
 OURS, SVD, LITERAL = "ours: Kabsch + {n}", "SVD Kabsch alone", "SVD Kabsch + literal {n}"
+REFINEMENTS = (0, 1, 5, 10)
+AIMS = [  # of Kabsch + 5 on one H200: size, column, milliseconds
+    ("32x1024", "from Python", 0.15),
+    ("32x1024", "in a graph", 0.05),
+    ("4096x4096", "in a graph", 0.5),
+]
+LOG = "## What was predicted and what came out"  # written by hand, and kept
+
+
+def numbers(size: str) -> tuple[int, int]:
+    batch, points = size.split("x")
+    return int(batch), int(points)
+
+
+def clouds_of(batch: int, points: int, device: str) -> list[torch.Tensor]:
+    """Matches that a rigid motion nearly explains, as a network in training makes them."""
+    generator = torch.Generator(device).manual_seed(0)
+    kind: dict[str, Any] = {"generator": generator, "device": device}
+    source = torch.randn(batch, points, 3, **kind)
+    target = source.roll(1, -1) + 0.1 * torch.randn(batch, points, 3, **kind)
+    return [x.requires_grad_() for x in (source, target, torch.rand(batch, points, **kind))]
+
+
+def step(
+    poses: Callable[..., Sequence[torch.Tensor]], leaves: list[torch.Tensor]
+) -> Callable[[], object]:
+    """Forward, and backward from given gradients at the poses."""
+    with torch.no_grad():
+        gradients = [torch.randn_like(x) for x in poses(*leaves)]
+    return lambda: torch.autograd.grad(list(poses(*leaves)), leaves, gradients)
+
+
+def refining(
+    iterations: int, leaves: list[torch.Tensor]
+) -> tuple[Callable[..., Sequence[torch.Tensor]], Callable[[], object]]:
+    """Our layer with so many refinements, and a step of it."""
+    layer = SpoonfulLayer(max(iterations, 1)).train(iterations > 0)
+
+    def poses(*inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        return layer(*inputs).poses()
+
+    return poses, step(poses, leaves)
 
 
 def contenders(
     batch: int, points: int, iterations: int, device: str
 ) -> dict[str, Callable[[], object]]:
-    generator = torch.Generator().manual_seed(0)
-    source = torch.randn(batch, points, 3, generator=generator)
-    # Matches that a rigid motion nearly explains, as a network in training makes them.
-    target = source.roll(1, -1) + 0.1 * torch.randn(batch, points, 3, generator=generator)
-    weights = torch.rand(batch, points, generator=generator)
-    leaves = [x.to(device).requires_grad_() for x in (source, target, weights)]
-    layer = SpoonfulLayer(iterations=iterations)
+    leaves = clouds_of(batch, points, device)
+    ours, our_step = refining(iterations, leaves)
+    layer = SpoonfulLayer(iterations)
+    sizes = torch.rand(batch, generator=torch.Generator().manual_seed(1)) + 0.5
+    ends = (sizes.cumsum(0) / sizes.sum() * batch * points).round().long()
+    offsets = torch.cat([torch.zeros(1, dtype=torch.long), ends]).to(device)
+    flat = [x.detach().flatten(0, 1).requires_grad_() for x in leaves]
 
-    def step(poses: Callable[..., tuple[torch.Tensor, torch.Tensor]]) -> Callable[[], object]:
-        with torch.no_grad():
-            gradients = [torch.randn_like(x) for x in poses(*leaves)]
+    def packed(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> Sequence[torch.Tensor]:
+        return layer.packed(s, t, offsets, w).poses()
 
-        def run() -> object:
-            return torch.autograd.grad(list(poses(*leaves)), leaves, gradients)
-
-        return run
-
-    def ours(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return layer(s, t, w).poses()
-
-    def literally(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def literally(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> Sequence[torch.Tensor]:
         first, offset = plain.svd_kabsch(s, t, w)
         rotation, translation = literal.refine(s, t, first, w, iterations=iterations)
         return (
@@ -66,16 +103,17 @@ def contenders(
             torch.cat([offset[:, None], translation], 1),
         )
 
-    def in_torch(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def in_torch(*inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         with kernels.disabled():
             return ours(*inputs)
 
     runs = {
-        OURS.format(n=iterations): step(ours),
-        "ours: Kabsch alone": step(kabsch),
-        f"ours: Kabsch + {iterations}, kernels off": step(in_torch),
-        SVD: step(plain.svd_kabsch),
-        LITERAL.format(n=iterations): step(literally),
+        OURS.format(n=iterations): our_step,
+        "ours: Kabsch alone": step(kabsch, leaves),
+        f"ours: Kabsch + {iterations}, packed": step(packed, flat),
+        f"ours: Kabsch + {iterations}, kernels off": step(in_torch, leaves),
+        SVD: step(plain.svd_kabsch, leaves),
+        LITERAL.format(n=iterations): step(literally, leaves),
     }
     try:
         import roma
@@ -83,7 +121,7 @@ def contenders(
         print("RoMa is not installed: its row is left out")
     else:
         runs["RoMa, Kabsch alone"] = step(
-            lambda s, t, w: roma.rigid_points_registration(s, t, weights=w)
+            lambda s, t, w: roma.rigid_points_registration(s, t, weights=w), leaves
         )
     return runs
 
@@ -107,6 +145,33 @@ def in_graph(run: Callable[[], object]) -> float | None:
     return statistics.median(times)
 
 
+def compile_kernels(size: str, iterations: int, device: str) -> None:
+    """Fill Triton's cache for one size."""
+    leaves = clouds_of(*numbers(size), device)
+    refining(iterations, leaves)[1]()
+    step(kabsch, leaves)()
+    refining(0, leaves)[1]()
+
+
+def prepare(sizes: list[str], iterations: int, device: str) -> None:
+    """Compile everything before it is timed, side by side: one kernel takes seconds."""
+    command = [sys.executable, __file__, "--compile-only", "--device", device]
+    command += ["--iterations", str(iterations), "--sizes"]
+    others = [subprocess.Popen([*command, size]) for size in sizes]
+    print("node in C++:", "built" if kernels.build_all() else "not to be had")
+    for other in others:
+        if other.wait():
+            raise RuntimeError("a kernel could not be compiled")
+
+
+def by_refinements(size: str, device: str, seconds: float) -> dict[int, tuple[float, float | None]]:
+    """Milliseconds from Python and in a graph, by the number of refinements."""
+    leaves = clouds_of(*numbers(size), device)
+    runs = {str(n): refining(n, leaves)[1] for n in REFINEMENTS}
+    times = race(runs, device=device, seconds=seconds)
+    return {n: (times[str(n)], in_graph(runs[str(n)])) for n in REFINEMENTS}
+
+
 def copy_rate(device: str) -> float:
     """Bytes read and written in a millisecond by a large copy."""
     data = torch.empty((1 << 28) if device.startswith("cuda") else (1 << 24), device=device)
@@ -124,12 +189,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's")
     parser.add_argument("--sizes", nargs="+", help="batch x points, e.g. 32x1024 4096x4096")
     parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each contender and size")
+    parser.add_argument("--seconds", type=float, help="for each contender and size")
+    parser.add_argument("--compile-only", action="store_true", help="fill the caches and stop")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
     on_cuda = options.device.startswith("cuda")
+    seconds = options.seconds or (0.3 if on_cuda else 2.0)
+    sizes = options.sizes or (GPU_SIZES if on_cuda else CPU_SIZES)
+    if options.compile_only:
+        for size in sizes:
+            compile_kernels(size, options.iterations, options.device)
+        return
+    if on_cuda:
+        prepare(sizes, options.iterations, options.device)
 
     text = [
         "# The pose layer: forward + backward, float32, with weights",
@@ -137,30 +211,63 @@ def main() -> None:
         machine(options.device),
         "",
         "Medians of interleaved rounds, the device waited for after each; the last column is the "
-        "time relative to the plain SVD Kabsch of the same size."
+        "time relative to the plain SVD Kabsch of the same size. Times in milliseconds."
         + (" In a graph: a replay of the same work as a CUDA graph." if on_cuda else ""),
         "",
     ]
     rows = []
+    found: dict[tuple[str, str], float | None] = {}
     bytes_per_ms = copy_rate(options.device)
-    for size in options.sizes or (GPU_SIZES if on_cuda else CPU_SIZES):
-        batch, points = map(int, size.split("x"))
+    mine = OURS.format(n=options.iterations)
+    for size in sizes:
+        batch, points = numbers(size)
         runs = contenders(batch, points, options.iterations, options.device)
-        times = race(runs, device=options.device, seconds=options.seconds)
+        times = race(runs, device=options.device, seconds=seconds)
         floor = batch * points * BYTES / bytes_per_ms
         for name, ms in times.items():
             graph = in_graph(runs[name]) if on_cuda and name.startswith("ours") else None
+            if name == mine:
+                found[size, "from Python"], found[size, "in a graph"] = ms, graph
             shown = ["-" if graph is None else f"{graph:.3f}"] if on_cuda else []
             rows.append([name, size, f"{ms:.3f}", *shown, f"{floor:.4f}", f"{ms / times[SVD]:.2f}"])
-        mine = times[OURS.format(n=options.iterations)]
-        ratio = times[LITERAL.format(n=options.iterations)] / mine
-        print(f"{size}: {ratio:.1f}x the literal form, {times[SVD] / mine:.2f}x the SVD Kabsch")
-    header = ["method", "batch x points", "ms", *["in a graph"] * on_cuda, "floor", "/ SVD Kabsch"]
-    text.append(table(header, rows))
+        ratio = times[LITERAL.format(n=options.iterations)] / times[mine]
+        print(f"{size}: {ratio:.1f}x the literal form, {times[SVD] / times[mine]:.2f}x SVD Kabsch")
+    first = ["from Python", "in a graph"] if on_cuda else ["ms"]
+    text.append(table(["method", "batch x points", *first, "floor", "/ SVD Kabsch"], rows))
+    if on_cuda:
+        by_number = by_refinements(sizes[-1], options.device, seconds)
+        text += ["", f"By the number of refinements, at {sizes[-1]}:", ""]
+        cells = [
+            [str(n), f"{ms:.3f}", "-" if graph is None else f"{graph:.3f}"]
+            for n, (ms, graph) in by_number.items()
+        ]
+        text.append(table(["refinements", *first], cells))
+        text += ["", table(["aim", "measured", ""], aims(found, by_number))]
     report = "\n".join(text) + "\n"
     print(report)
     if options.save:
-        print("written:", save(f"layer-{options.device}.md", report))
+        name = f"layer-{options.device}.md"
+        before = (RESULTS / name).read_text() if (RESULTS / name).is_file() else ""
+        log = before[before.index(LOG) :] if LOG in before else ""
+        print("written:", save(name, report + ("\n" + log if log else "")))
+
+
+def aims(
+    found: dict[tuple[str, str], float | None], by_number: dict[int, tuple[float, float | None]]
+) -> list[list[str]]:
+    """What was aimed at, what came out, and whether that is enough."""
+    rows = []
+    for size, column, limit in AIMS:
+        ms = found.get((size, column))
+        if ms is not None:
+            verdict = "reached" if ms <= limit else f"missed by {100 * (ms / limit - 1):.0f} %"
+            rows.append([f"{size} {column}, {limit:g} ms", f"{ms:.3f} ms", verdict])
+    few, many = by_number[1][1], by_number[10][1]
+    if few and many:
+        change = many / few - 1
+        verdict = "reached" if change <= 0.1 else "missed"
+        rows.append(["1 to 10 refinements, 10 %", f"{100 * change:.0f} %", verdict])
+    return rows
 
 
 if __name__ == "__main__":

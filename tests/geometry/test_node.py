@@ -481,6 +481,101 @@ def test_what_triton_compiles_for_a_gpu_has_the_arguments_we_know():
     assert node.kernel_of(about, 7) is None
 
 
+# On a GPU --------------------------------------------------------------------------------------
+
+
+def gpu(test):
+    needs = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+    return pytest.mark.gpu(needs(test))
+
+
+def on_gpu(fit, leaves):
+    leaves = [x.detach().requires_grad_() for x in leaves]
+    poses = fit(*leaves)
+    found = torch.autograd.grad(loss_of(poses), leaves, allow_unused=True)
+    return is_cpp(poses.rotation), [x.detach() for x in (*poses, *found) if x is not None]
+
+
+def assert_same(ours, theirs):
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@gpu
+@pytest.mark.parametrize("start", ["kabsch", "perturbed", "given", "none"])
+def test_on_a_gpu_it_gives_the_bits_of_pythons_node(start, monkeypatch):
+    leaves = [x.cuda() for x in draw(torch.float32, (2, 3), 300)]
+    mask = torch.rand(2, 3, 300, device="cuda") < 0.7
+    layer = SpoonfulLayer(3, "target", start if start == "perturbed" else "kabsch")
+
+    def fit(s, t, w, r):
+        if start == "none":
+            return kabsch(s, t, w, mask)
+        if start == "given":
+            return refine(s, t, r, weights=w, mask=mask)
+        return layer(s, t, w, mask, generator=torch.Generator("cuda").manual_seed(1)).poses()
+
+    asked = []
+    gradients = head._gradients
+    monkeypatch.setattr(head, "_gradients", lambda *x: asked.append(x) or gradients(*x))
+    on_gpu(fit, leaves)  # compiles the kernels, and gives them to the node
+    asked.clear()
+    cpp, ours = on_gpu(fit, leaves)
+    assert cpp
+    assert not asked
+    monkeypatch.setattr(node, "operator", None)
+    cpp, theirs = on_gpu(fit, leaves)
+    assert not cpp
+    assert_same(ours, theirs)
+
+
+@gpu
+def test_on_a_gpu_streams_threads_and_graphs_are_respected():
+    leaves = [x.cuda() for x in draw(torch.float32, (64,), 2000)[:3]]
+
+    def fit(*x):
+        return LAYER(*x).poses()
+
+    for _ in range(2):
+        cpp, expected = on_gpu(fit, leaves)
+    assert cpp
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            # What it waits for takes longer than it does itself.
+            late = torch.randn(4096, 4096, device="cuda")
+            late = (late @ late @ late)[0, 0] * 0
+            assert_same(on_gpu(fit, [x + late for x in leaves])[1], expected)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(on_gpu(fit, leaves))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for cpp, results in found:
+        assert cpp
+        assert_same(results, expected)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        cpp, captured = on_gpu(fit, leaves)
+    graph.replay()
+    assert cpp
+    assert_same(captured, expected)
+
+
+@gpu
+def test_on_a_gpu_wrong_arguments_are_still_named():
+    source, target, weights = (x.cuda() for x in draw(torch.float32)[:3])
+    for _ in range(3):
+        LAYER(source, target, weights)
+    with pytest.raises(ValueError, match="source and target must hold matched points"):
+        LAYER(source, target[:, :5], weights)
+    with pytest.raises(ValueError, match="weights must have one entry a point"):
+        LAYER(source, target, weights[:, :5])
+    with pytest.raises(ValueError, match="weights must be on the device of source"):
+        LAYER(source, target, weights.cpu())
+
+
 # How it is built -------------------------------------------------------------------------------
 
 
@@ -499,8 +594,8 @@ def test_it_is_loaded_at_once_where_it_was_built_before(unbuilt):
 
 
 def test_it_is_built_for_those_who_call_often(unbuilt, monkeypatch, tmp_path):
-    path, _ = node._place()
-    monkeypatch.setattr(node, "_place", lambda: (tmp_path / "node.so", ["c++"]))
+    path = node._places()[0][0]
+    monkeypatch.setattr(node, "_places", lambda: [(tmp_path / "node.so", ["c++"])])
     built = threading.Event()
 
     def make(*arguments):

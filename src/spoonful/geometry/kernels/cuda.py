@@ -95,10 +95,13 @@ def _offer(
     entry, device, *_, there = key
     forward = entry == "pose_head_forward"
     program = (*key[1:-1], there[:5])
-    if torch.cuda.is_current_stream_capturing() or device != torch.cuda.current_device():
+    if (
+        torch.cuda.is_current_stream_capturing()
+        or torch.cuda.get_sync_debug_mode()  # somebody looks for waits, and this is one
+        or device != torch.cuda.current_device()
+        or not (forward or _programs.get(program) is not None)
+    ):
         return  # another time
-    if not forward and _programs.get(program) is None:
-        return
     _offered.add(key)
     kernel = node.kernel_of(compiled, sum(there)) if node.has_cuda(device) else None
     if kernel is None:

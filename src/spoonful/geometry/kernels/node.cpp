@@ -65,8 +65,10 @@ struct Program {
     std::atomic<bool> there[KINDS];
 };
 
+// Only ever added to: a node that is running may be reading the others.
 Program programs[PROGRAMS];
 std::atomic<int64_t> known{0};
+std::mutex adding;
 
 // ---- Launching ------------------------------------------------------------------------------
 
@@ -128,8 +130,9 @@ int run(const Kernel &kernel, Call &call, int64_t parts, c10::Device device)
 void run_or_throw(const Kernel &kernel, Call &call, int64_t parts, c10::Device device)
 {
     const int error = run(kernel, call, parts, device);
-    TORCH_CHECK(!error, kernel.threads ? "CUDA did not take the pose head: error " : "no memory: ",
-                error, ", for ", call.clouds, " clouds of ", call.points, " points");
+    TORCH_CHECK(!error || kernel.threads, "no memory to fit ", call.clouds, " clouds of ",
+                call.points, " points");
+    TORCH_CHECK(!error, "CUDA did not take the pose head: error ", error);
 }
 
 // ---- What is plain --------------------------------------------------------------------------
@@ -194,7 +197,10 @@ bool fits(const Program &program, const Tensor &source, const Tensor &target,
 
 // ---- Forward and backward -------------------------------------------------------------------
 
-void *data(const Tensor &x) { return x.defined() ? const_cast<void *>(x.const_data_ptr()) : nullptr; }
+void *data(const Tensor &x)
+{
+    return x.defined() ? const_cast<void *>(x.const_data_ptr()) : nullptr;
+}
 
 Call call_of(const Program &program, const Tensor &source, const Tensor &target,
              const Tensor &weights, const Tensor &start, const Tensor &mask, int64_t iterations)
@@ -231,7 +237,9 @@ void ask_python(variable_list &found, const variable_list &saved, const variable
     static const auto op =
         c10::Dispatcher::singleton().findSchemaOrThrow("spoonful::pose_head_gradients", "");
     torch::jit::Stack stack;
-    const auto push = [&](const Tensor &x) { stack.push_back(x.defined() ? c10::IValue(x) : c10::IValue()); };
+    const auto push = [&](const Tensor &x) {
+        stack.push_back(x.defined() ? c10::IValue(x) : c10::IValue());
+    };
     for (const auto &x : saved) push(x);
     for (const auto &x : gradients) push(x);
     stack.emplace_back(c10::List<bool>({wanted[0], wanted[1], wanted[2], wanted[3]}));
@@ -349,14 +357,14 @@ void spoonful_use_gpu(const spoonful::Gpu *functions) { spoonful::gpu = *functio
 
 void *spoonful_stream(int device)
 {
-    return spoonful::stream_of(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
+    const auto index = static_cast<c10::DeviceIndex>(device);
+    return spoonful::stream_of(c10::Device(c10::DeviceType::CUDA, index));
 }
 
 // A new program's number, or -1 if there are too many.
 int64_t spoonful_new_program(int target_form, int start_kind, const spoonful::Kernel *forward)
 {
-    static std::mutex lock;
-    const std::lock_guard<std::mutex> guard(lock);
+    const std::lock_guard<std::mutex> guard(spoonful::adding);
     const int64_t number = spoonful::known.load();
     if (number == spoonful::PROGRAMS) return -1;
     spoonful::Program &program = spoonful::programs[number];
@@ -367,9 +375,9 @@ int64_t spoonful_new_program(int target_form, int start_kind, const spoonful::Ke
     return number;
 }
 
-// Kernels are only ever added: a node that is running may be reading the others.
 void spoonful_add_backward(int64_t number, int kind, const spoonful::Kernel *kernel)
 {
+    const std::lock_guard<std::mutex> guard(spoonful::adding);
     spoonful::Program &program = spoonful::programs[number];
     if (program.there[kind].load()) return;
     program.backward[kind] = *kernel;

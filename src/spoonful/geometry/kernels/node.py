@@ -23,9 +23,9 @@ from spoonful.geometry.kernels import build
 from spoonful.geometry.kernels.call import STARTS, Call, Plan
 
 SOURCE = Path(__file__).with_name("node.cpp")
+STANDARDS = ("-std=c++20", "-std=c++17")  # torch's headers want the one or the other
 OFTEN = 100  # calls, after which it is worth compiling
 KINDS = 64  # of backward kernels, as in node.cpp
-_INT32 = 2**31 - 1
 
 _log = logging.getLogger(__name__)
 _lock = threading.RLock()
@@ -74,8 +74,8 @@ def want() -> None:
     with _lock:
         _state.calls += 1
         try:
-            if _state.calls == 1 and (path := _place()[0]).exists():
-                _load(path)
+            if _state.calls == 1:
+                _load(next((path for path, _ in _places() if path.exists()), None))
             elif _state.calls == OFTEN:
                 _state.thread = threading.Thread(target=_make, name="spoonful-build", daemon=True)
                 _state.thread.start()
@@ -100,29 +100,34 @@ def build_now() -> bool:
     return operator is not None
 
 
-def _place() -> tuple[Path, list[str]]:
-    """Where the library is kept, and the command that makes it."""
+def _places() -> list[tuple[Path, list[str]]]:
+    """Where the library is kept, and the command that makes it, in the order to try them."""
     include = Path(torch.__file__).parent / "include"
     if not (include / "torch" / "library.h").is_file():
         raise RuntimeError(f"no headers in {include}")
-    recent = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
-    standard = "-std=c++20" if recent else "-std=c++17"
     flags = [
-        *("-O1", standard, "-fPIC", "-shared", "-w"),
+        *("-O1", "-fPIC", "-shared", "-w"),
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         f"-I{include}",
     ]
     command, target = build.compiler("CXX", ["c++", "g++", "clang++"], "c++", [flags])
-    about = f"{torch.__version__} {torch.version.git_version}".encode()
-    return build.place(SOURCE, "node", command, target + about), command
+    target += f"{torch.__version__} {torch.version.git_version}".encode()
+    commands = [[*command, standard] for standard in STANDARDS]
+    return [(build.place(SOURCE, "node", each, target), each) for each in commands]
 
 
 def _make() -> None:
     """Compile it. (In a thread of its own, where nobody is there to catch.)"""
     try:
-        path, command = _place()
-        libraries = Path(torch.__file__).parent / "lib"
-        _state.made = build.make(path, SOURCE, command, f"-L{libraries}", "-ltorch_cpu", "-lc10")
+        libraries = [f"-L{Path(torch.__file__).parent / 'lib'}", "-ltorch_cpu", "-lc10"]
+        *others, (path, command) = _places()
+        for first, other in others:
+            try:
+                _state.made = build.make(first, SOURCE, other, *libraries)
+                return
+            except RuntimeError as error:
+                _log.debug("trying another standard: %s", error)
+        _state.made = build.make(path, SOURCE, command, *libraries)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         _refuse(error)
 
