@@ -418,6 +418,7 @@ def table(options: argparse.Namespace) -> int:
     content = json.loads(options.summary.read_text(encoding="utf-8"))
     texts = {name: render(name, content) for name in PROTOCOLS}
     texts["searches"] = render_searches(content["searches"])
+    texts["machine"] = render_machine(content)
     if options.into is None:
         print("\n\n".join(f"### {name}\n\n{text}" for name, text in texts.items()))
         return 0
@@ -487,6 +488,17 @@ def render(protocol: str, content: Mapping[str, Any]) -> str:
             values = printed.get(row["method"].removesuffix("-open3d"))
             cells.append("" if values is None else ", ".join(_short(values[p]) for p in places))
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def render_machine(content: Mapping[str, Any]) -> str:
+    """On what, and on which data."""
+    lines = [
+        f"- processor: {one['processor']}; device: {one['device']}" for one in content["machines"]
+    ]
+    data = {f"{row['data']} ({row['fingerprint']})" for row in content["rows"]}
+    cards = {f"{row['protocol']} ({row['hash']})" for row in content["rows"]}
+    lines.append(f"- data: {', '.join(sorted(data))}; protocols: {', '.join(sorted(cards))}")
     return "\n".join(lines)
 
 

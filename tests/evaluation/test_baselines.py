@@ -1,0 +1,138 @@
+"""The script behind docs/baselines.md: what it runs, and that its tables are what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluation.small import shapes
+from spoonful.classical import presets
+from spoonful.classical.presets import Tuned
+from spoonful.data import protocols
+from spoonful.evaluation import evaluate, methods
+from spoonful.evaluation.tuning import SPACES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("baselines", ROOT / "benchmarks/baselines.py")
+    found = importlib.util.module_from_spec(spec)
+    sys.modules["baselines"] = found
+    spec.loader.exec_module(found)
+    yield found
+    del sys.modules["baselines"]
+
+
+@pytest.fixture
+def folder(script, tmp_path, monkeypatch):
+    """What a run leaves behind: two methods on an item or two, a search, a time."""
+    monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
+    corpus = shapes(1024)
+    for name in ("identity", "icp"):
+        for protocol in ("rpm-crop", "dcp-clean"):
+            card = replace(protocols.get(protocol), points=512)
+            found = evaluate(methods.get(name), card, corpus, limit=2, chamfer=False)
+            found.save(tmp_path / "results" / f"{name}-{protocol}.json")
+            if name == "icp":
+                found.save(tmp_path / "times" / f"{name}-{protocol}.json")
+    search = {"items": 9, "trials": 3, "winner": 0, "finalists": [], "protocol": "rpm-crop"}
+    search |= {"score_published": 2.0, "score_tuned": 2.0}
+    settings = {"iterations": 30, "max_distance": 0.5}
+    text = Tuned("icp", settings, search).as_json()
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned" / "icp@rpm-crop.json").write_text(text)
+    (tmp_path / "machine.json").write_text('{"processor": "a fast one", "device": "a GPU"}')
+    return tmp_path
+
+
+def collected(script, folder, **how):
+    summary = folder / "summary.json"
+    options = argparse.Namespace(folders=[folder], summary=summary, presets=False)
+    script.collect(argparse.Namespace(**{**vars(options), **how}))
+    return json.loads(summary.read_text())
+
+
+def test_tables_have_a_row_for_each_result_beside_the_papers_numbers(script, folder):
+    content = collected(script, folder)
+    lines = script.render("rpm-crop", content).splitlines()
+    assert lines[0].startswith("| method | settings | items | aniso. R ° | iso. R ° (95 %)")
+    assert lines[2].startswith("| no motion |  | 2 |")
+    assert lines[3].startswith("| icp | published, none better | 2 |")
+    assert lines[3].endswith("| 27.2 |")
+    row = next(r for r in content["rows"] if (r["method"], r["protocol"]) == ("icp", "rpm-crop"))
+    mean = row["statistics"]["rotation_degrees"]["mean"]
+    assert script._short(mean) in lines[3]
+    assert "**" in lines[3]
+    assert "RMSE(R) °" in script.render("dcp-clean", content)
+    assert "29.9, 23.5" in script.render("dcp-clean", content)
+    assert "a fast one" in script.render_machine(content)
+    assert "| icp | rpm-crop | 3 | 9 | 2.00 | 2.00 |  | as published |" in script.render_searches(
+        content["searches"]
+    )
+
+
+def test_tuned_settings_go_into_the_package_when_asked(script, folder):
+    collected(script, folder)
+    assert not presets.FOLDER.exists()
+    collected(script, folder, presets=True)
+    assert presets.tuned("icp", "rpm-crop").build().iterations == 30
+
+
+def test_parts_go_between_their_marks(script):
+    text = "a\n<!-- baselines: x -->\nold\n<!-- end -->\nb <!-- baselines: y --><!-- end -->"
+    new = script.put(text, {"x": "1", "y": "2"})
+    assert "old" not in new
+    assert new.startswith("a\n<!-- baselines: x -->\n\n1\n\n<!-- end -->\nb ")
+    assert script.put(new, {"x": "1", "y": "2"}) == new
+    with pytest.raises(ValueError, match="no <!-- baselines: z -->"):
+        script.put(text, {"z": "3"})
+
+
+def test_nothing_collected_is_a_clear_error(script, tmp_path):
+    with pytest.raises(ValueError, match="no results in"):
+        collected(script, tmp_path)
+
+
+@pytest.mark.parametrize("rehearse", [False, True])
+def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehearse):
+    options = argparse.Namespace(device="cuda", goicp_seconds=1.0, rehearse=rehearse)
+    lanes = script.lanes(options, 16)
+    assert sum(lane.processes for lane in lanes[:-1]) == 16
+    known = {*presets.names(), *methods.names(), "pointnetlk"}
+    for lane in lanes:
+        for step in lane.steps:
+            assert step.method in known
+            assert step.protocol in protocols.names()
+            if isinstance(step, script.Tune):
+                assert step.method in SPACES
+    measured = {s.method for lane in lanes for s in lane.steps if isinstance(s, script.Measure)}
+    assert set(presets.names()) <= measured
+    alone = script.lanes(options, 1)
+    assert all(lane.processes == 1 for lane in alone)
+
+
+def test_a_method_tuned_to_the_published_settings_is_not_measured_twice(script, folder):
+    tuned = script.Measure("icp", "tuned", "rpm-crop")
+    assert script._method(tuned, folder) is None
+    published = script._method(replace(tuned, settings="published"), folder)
+    assert published.settings == "published"
+    estimated = script.Measure("fgr", script.ESTIMATED, "rpm-crop")
+    assert script._method(estimated, folder).run.normals == "estimated"
+
+
+def test_the_documentation_has_the_tables_of_the_results(script):
+    if not script.SUMMARY.is_file():
+        pytest.skip("not measured yet")
+    content = json.loads(script.SUMMARY.read_text(encoding="utf-8"))
+    text = (ROOT / "docs/baselines.md").read_text(encoding="utf-8")
+    for protocol in script.PROTOCOLS:
+        assert script.render(protocol, content) in text
+    assert script.render_searches(content["searches"]) in text
