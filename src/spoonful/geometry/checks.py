@@ -34,9 +34,9 @@ def check_correspondences(
             raise TypeError(f"weights must be floating point, got {weights.dtype}")
         looked = weights.device.type == "cpu" and can_look(weights)
         if looked:
-            lowest = weights.detach().amin()
+            lowest = float(weights.detach().amin())
             if lowest < 0:
-                raise ValueError(f"weights must be >= 0, got {lowest.item():g} among them")
+                raise ValueError(f"weights must be >= 0, got {lowest:g} among them")
     if mask is not None:
         _check_companion("mask", mask, source)
         if mask.dtype != torch.bool:
