@@ -49,7 +49,8 @@ def folder(script, tmp_path, monkeypatch):
     text = Tuned("icp", settings, search).as_json()
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned" / "icp@rpm-crop.json").write_text(text)
-    (tmp_path / "machine.json").write_text('{"processor": "a fast one", "device": "a GPU"}')
+    about = {"processor": "a fast one", "device": "a GPU", "libraries": "open3d 0.19.0"}
+    (tmp_path / "machine.json").write_text(json.dumps(about))
     return tmp_path
 
 
@@ -113,6 +114,12 @@ def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehears
             assert step.protocol in protocols.names()
             if isinstance(step, script.Tune):
                 assert step.method in SPACES
+        # Whatever needs no tuning comes first, and what was tuned last.
+        kinds = [getattr(step, "settings", "tune") for step in lane.steps]
+        if "tune" in kinds:
+            assert "published" not in kinds[kinds.index("tune") :]
+            assert "tuned" not in kinds[: kinds.index("tune")]
+    assert [lane.name for lane in lanes] == list(script.LANES)
     measured = {s.method for lane in lanes for s in lane.steps if isinstance(s, script.Measure)}
     assert set(presets.names()) <= measured
     alone = script.lanes(options, 1)

@@ -17,6 +17,7 @@ In a process group of `torch.distributed` the pairs are shared out, and all proc
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -48,7 +49,7 @@ FINALISTS = 3
 
 # Pairs between two looks at whether a trial can still be among the best: of methods that take
 # one at a time, or on a CPU; and of batches on a GPU.
-_FEW, _MANY = 8, 128
+_FEW, _MANY = 8, 64
 
 SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
     "icp": {
@@ -85,10 +86,9 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
     "rpm": {
         "beta": (1.0, 2.0, 5.0, 10.0, 20.0),
         "last_beta": (300.0, 1000.0, 3000.0),
-        "growth": (1.2, 1.3, 1.6),
+        "growth": (1.3, 1.6),
         "outlier_distance": (0.05, 0.1, 0.15, 0.2, 0.3),
         "rounds": (1, 2),
-        "sinkhorn": (5, 10),
     },
     "small_gicp": {
         "kind": ("GICP", "PLANE_ICP", "ICP"),
@@ -391,12 +391,19 @@ def _agreed(mine: bool) -> bool:
 def _library(method: ClassicalMethod) -> dict[str, str]:
     """The version of the library that a method calls, if it calls one."""
     name = getattr(method, "library", None)
-    if name is None:
-        return {}
-    try:
-        return {name: metadata.version(name)}
-    except metadata.PackageNotFoundError:  # under another name, as open3d-cpu is
-        return {name: "unknown"}
+    return {} if name is None else {name: library_version(name)}
+
+
+def library_version(name: str) -> str:
+    """The version of an installed library, by the name of its module; "none" if there is none.
+
+    >>> library_version("torch") == torch.__version__, library_version("no_such_library")
+    (True, 'none')
+    """
+    for distribution in (name, f"{name}-cpu"):  # as Open3D's smaller package is called
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(distribution)
+    return "none"
 
 
 def _plain(method: ClassicalMethod) -> Mapping[str, Any]:
