@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from spoonful.geometry.exact import matmul3
 from spoonful.models import kernels
@@ -213,11 +214,21 @@ def _layer(
     pool: bool,
 ) -> tuple[Tensor, Tensor, None, Tensor]:
     """`edge_ops.edge_layer` in torch's own operations; y is written in any case."""
-    x = torch.addcmul(shift[:, None, None], at_least_float32(before), scale[:, None, None])
     dtype = before.dtype
-    y = F.linear(F.relu(x).to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype))
+    if torch.compiler.is_compiling():
+        # Left to itself, a compiler keeps this for backward, and `before` in float32 too.
+        x = checkpoint(_normed, before, scale, shift, use_reentrant=False)
+    else:
+        x = _normed(before, scale, shift)
+    y = F.linear(x, weight.to(dtype), None if bias is None else bias.to(dtype))
     extreme, stats, _ = _Summary.apply(y, gamma, mask, pool)
     return y, extreme, None, stats
+
+
+def _normed(before: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    """A layer's output after norm and ReLU."""
+    x = torch.addcmul(shift[:, None, None], at_least_float32(before), scale[:, None, None])
+    return F.relu(x).to(before.dtype)
 
 
 class _Summary(torch.autograd.Function):
