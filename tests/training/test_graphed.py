@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from spoonful.training import build
+from spoonful.models import RegistrationModel
+from spoonful.training import build, train
 from spoonful.training import trainer as trainer_module
 from spoonful.training.distributed import Group, part
 from spoonful.training.graphed import GraphedForward, GraphedSteps
@@ -126,3 +127,29 @@ def test_validation_does_not_depend_on_how_pairs_are_batched(net):
     torch.testing.assert_close(found.rho, alone.rho, rtol=1e-3, atol=1e-4)
     assert len(found.first[0]) == len(found.first[1].rotation) == 1
     assert stepper.model.training
+
+
+def test_nothing_is_compiled_after_the_first_epoch(monkeypatch):
+    parts = RegistrationModel.compile_parts
+    monkeypatch.setattr(
+        RegistrationModel, "compile_parts", lambda self, **how: parts(self, backend="eager", **how)
+    )
+    compiled = torch._dynamo.utils.counters["frames"]
+    seen: list[int] = []
+    end_epoch = Trainer._end_epoch
+
+    def counted(self, *arguments):
+        end_epoch(self, *arguments)
+        seen.append(compiled["total"])
+
+    monkeypatch.setattr(Trainer, "_end_epoch", counted)
+    torch.compiler.reset()
+    compiled.clear()
+    config = small(
+        "dcp.pointer=identity", "runtime.compile=true", "budget.steps=6", "data.validation=0.4"
+    )
+    train(config, corpus=blobs(), quiet=True)  # in batches of 6, validated on 6 and 2
+    torch.compiler.reset()
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    assert 0 < seen[0] <= 2 * 3  # three parts, in training and in validation
