@@ -103,10 +103,11 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     """What is done, and by how many processes; the last lane measures times, alone."""
     device = options.device
     three, two = ("rpm-crop", "dcp-clean", "rpm-jitter"), ("rpm-crop", "dcp-clean")
+    quick = {"seconds": 2.0}  # settings that take longer are none to choose
     library: tuple[Tune | Measure, ...] = (
-        *(Tune("kiss-matcher", on, 64, 288, 0.07) for on in three),
-        *(Tune("small_gicp", on, 64, 288, 0.03) for on in three),
-        *(Tune("fgr", on, 48, 144, 0.07) for on in three),
+        *(Tune("kiss-matcher", on, 64, 288, 0.07, quick) for on in three),
+        *(Tune("small_gicp", on, 64, 288, 0.03, quick) for on in three),
+        *(Tune("fgr", on, 48, 144, 0.07, quick) for on in three),
         *_measured("kiss-matcher"),
         *_measured("small_gicp"),
         *_measured("icp-open3d", tuned_on=()),
