@@ -105,13 +105,13 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     three, two = ("rpm-crop", "dcp-clean", "rpm-jitter"), ("rpm-crop", "dcp-clean")
     quick = {"seconds": 2.0}  # settings that take longer are none to choose
     library: tuple[Tune | Measure, ...] = (
-        *(Tune("kiss-matcher", on, 64, 288, 0.07, quick) for on in three),
-        *(Tune("small_gicp", on, 64, 288, 0.03, quick) for on in three),
-        *(Tune("fgr", on, 48, 144, 0.07, quick) for on in three),
-        *_measured("kiss-matcher"),
-        *_measured("small_gicp"),
+        *(Tune("kiss-matcher", on, 64, 120, 0.09, quick) for on in two),
+        *(Tune("small_gicp", on, 64, 288, 0.04, quick) for on in two),
+        *(Tune("fgr", on, 48, 144, 0.07, quick) for on in two),
+        *_measured("kiss-matcher", two),
+        *_measured("small_gicp", two),
         *_measured("icp-open3d", tuned_on=()),
-        *_measured("fgr"),
+        *_measured("fgr", two),
         *(Measure("fgr", ESTIMATED, on) for on in ("rpm-crop", "rpm-jitter")),
     )
     batched: tuple[Tune | Measure, ...] = (
