@@ -172,14 +172,11 @@ class Measured:
 
 def config_of(model: str, device: torch.device, settings: list[str]) -> Config:
     """A preset with everything on, and perhaps further settings."""
-    fast = str(device.type == "cuda")
     return override(
         presets.get(PRESETS[model]),
         [
             "data.batch_size=32",
             f"runtime.device={device}",
-            f"runtime.compile={fast}",
-            f"runtime.graph={fast}",
             *settings,
         ],
     )

@@ -21,6 +21,8 @@ SMALL = (
     "runtime.device=cpu",
     "runtime.tensorboard=false",
     "runtime.checkpoint_seconds=0",
+    "runtime.compile=off",
+    "runtime.graph=off",
 )
 
 

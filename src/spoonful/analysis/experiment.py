@@ -164,7 +164,6 @@ def config_of(
     kept = min(_VALIDATED, shapes // 4) // batch * batch  # none: too few shapes to be choosy
     validation = kept / shapes if kept else base.data.validation
     epochs = steps / max(1, (shapes - kept) // batch)
-    compiled = torch.device(device if device != "auto" else "cpu").type == "cuda"
     return override(
         base,
         [
@@ -174,7 +173,6 @@ def config_of(
             f"data.corpus={corpus.name}",
             f"data.validation={validation}",
             f"runtime.device={device}",
-            f"runtime.compile={compiled}",
             f"runtime.validate_every={max(1, round(epochs / _LOOKS))}",
             "runtime.tensorboard=false",
             "runtime.checkpoint_seconds=1e9",

@@ -83,7 +83,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("preset", nargs="*", help=f"{', '.join(presets.names())}; with +MODE for the layer")
+    add(
+        "preset",
+        nargs="*",
+        help=f"{', '.join(presets.names())}; with +MODE for the layer, +matches for a loss on matches",
+    )
     add("--config", help="a JSON or YAML file of settings")
     add("--set", action="append", default=[], metavar="A.B=C", help="change a setting")
     add("--data", help="the corpus: synthetic, a file, or a folder")

@@ -156,11 +156,12 @@ class Runtime:
     """"auto" takes an accelerator if there is one."""
     precision: Literal["auto", "bf16", "float32"] = "auto"
     """Of the network; geometry is float32 always. "auto" is bf16 on accelerators."""
-    compile: bool = False
-    """Compile the network's parts."""
-    graph: bool = False
+    compile: Literal["auto", "on", "off"] = "auto"
+    """Compile the network's parts, which takes a minute or two; "auto" does on a GPU."""
+    graph: Literal["auto", "on", "off"] = "auto"
     """Record steps, and the network's part of validations, as CUDA graphs and replay them; on one
-    CUDA device, and steps only where the perturbation does not change from one to the next."""
+    CUDA device, and steps only where the perturbation does not change from one to the next. "auto"
+    does."""
     validate_every: int = field(default=1, metadata=_in(1))
     """Epochs from one validation to the next; the last is always validated."""
     checkpoint_seconds: float = field(default=60.0, metadata=_in(0))
@@ -318,8 +319,8 @@ def _parsed(path: str, value: Any, kind: Any) -> Any:
     if get_origin(kind) is tuple:
         parts = [part for part in value.split(",") if part] if isinstance(value, str) else value
         return tuple(_parsed(path, part, get_args(kind)[0]) for part in parts)
-    if get_origin(kind) is Literal and isinstance(value, bool):
-        return "on" if value else "off"  # YAML reads the bare words as booleans
+    if get_origin(kind) is Literal and "on" in get_args(kind) and str(value).lower() in _BOOLS:
+        return "on" if _BOOLS[str(value).lower()] else "off"  # YAML reads the words as booleans
     if kind is bool and str(value).lower() in _BOOLS:
         return _BOOLS[str(value).lower()]
     if kind in (int, float) and not isinstance(value, bool):

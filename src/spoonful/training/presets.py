@@ -7,8 +7,9 @@ gradients. PointNetLK's `train_pointlk.py` has Adam at 1e-3, 200 epochs of batch
 schedule; it starts from the features of a classifier, where ours are learned from nothing, with
 clipped gradients, because Gauss-Newton steps on unlearned features can be wild.
 
-A name may end in "+" and a mode of the layer, "dcp/unseen+perturbed"; PointNetLK has no matches,
-and so no layer.
+A name may go on with "+" and a mode of the layer, "dcp/unseen+perturbed", and with "+matches" for a
+loss on the matches themselves, which in our experiments helped far more (docs/analysis.md).
+PointNetLK has no matches, and so neither.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from spoonful.training.config import (
     Runtime,
     override,
 )
+
+_MATCHES = "loss.matches=1"
 
 _DCP = Config(model="dcp")
 _RPMNET = Config(
@@ -57,7 +60,8 @@ _PRESETS = {
         rpmnet=RPMNet(feat_dim=32, neighbors=16, test_iterations=3),
         optimizer=Optimizer(lr=1e-3, weight_decay=0.0, milestones=(0.6, 0.85), clip=1.0),
         budget=Budget(steps=144),
-        runtime=Runtime(checkpoint_seconds=20.0),
+        # Over before a compiler is done.
+        runtime=Runtime(checkpoint_seconds=20.0, compile="off", graph="off"),
     ),
 }
 
@@ -72,18 +76,20 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str) -> Config:
-    """The preset called `name`, perhaps with a mode of the layer after a "+".
+    """The preset called `name`, perhaps with a mode of the layer, or "matches", after a "+".
 
     >>> get("dcp/unseen+target").refine.mode
     'target'
+    >>> get("rpmnet/crop+matches").loss.matches
+    1.0
     >>> get("dcp/unsen")
     Traceback (most recent call last):
     ValueError: there is no preset 'dcp/unsen'; did you mean 'dcp/unseen'? There are: dcp/clean, ...
     """
-    base, _, mode = name.partition("+")
+    base, *additions = name.split("+")
     if base not in _PRESETS:
         close = difflib.get_close_matches(base, _PRESETS, n=1)
         hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
         raise ValueError(f"there is no preset {base!r}{hint}: {', '.join(_PRESETS)}")
-    config = replace(_PRESETS[base], name=name)
-    return override(config, [f"refine.mode={mode}"]) if mode else config
+    settings = [_MATCHES if each == "matches" else f"refine.mode={each}" for each in additions]
+    return override(replace(_PRESETS[base], name=name), settings)

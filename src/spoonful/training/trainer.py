@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -166,7 +166,7 @@ class Trainer:
             return
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
-        if config.runtime.compile:
+        if _wanted(config.runtime.compile, device):
             # Batches have one size. Left to find out by itself, torch would compile for any size
             # as soon as it saw a second, and RPM-Net describes both clouds and then one.
             self.model.compile_parts(dynamic=False)
@@ -176,7 +176,7 @@ class Trainer:
         self._take: Stepper | GraphedSteps = self.stepper
         self._forward: GraphedForward | None = None
         steady = config.refine.mode != "perturbed" or config.refine.schedule == "constant"
-        if config.runtime.graph and device.type == "cuda" and group.size == 1:
+        if _wanted(config.runtime.graph, device) and device.type == "cuda" and group.size == 1:
             self._forward = GraphedForward(self.stepper)
             if steady:
                 self._take = GraphedSteps(self.stepper)
@@ -499,6 +499,11 @@ def _fetch(steps: list[_Seen]) -> _Fetched:
     there = torch.cuda.Event()
     there.record()
     return _Fetched(steps, host, there)
+
+
+def _wanted(setting: Literal["auto", "on", "off"], device: torch.device) -> bool:
+    """Whether something is on that pays on a GPU."""
+    return setting == "on" or (setting == "auto" and device.type == "cuda")
 
 
 def _mean(losses: list[float]) -> float:
