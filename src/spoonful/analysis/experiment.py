@@ -447,49 +447,61 @@ def _table_of(model: str, runs: Sequence[Mapping[str, Any]], resamples: int) -> 
     by_condition: dict[str, dict[int, Mapping[str, Any]]] = {}
     for run in runs:
         by_condition.setdefault(run["condition"], {})[run["seed"]] = run
-    tests = list(runs[0]["tests"])
     steps = sorted({run["steps"] for run in runs})
-    counts = ", ".join(f"{name} {runs[0]['tests'][name]['count']}" for name in tests)
-    lines = [
-        f"**{model}**: {' or '.join(map(str, steps))} steps of "
-        f"{runs[0]['config']['data']['batch_size']} pairs{_size(runs[0])} on "
-        f"{runs[0]['config']['data']['corpus']}; test pairs: {counts}. "
-        "Rotation error in degrees, mean ± standard deviation over seeds; below it the paired "
-        "difference to Kabsch alone and its 95 % interval.",
-        "",
-        f"| training | seeds | {' | '.join(tests)} | match error | extent ratio | rho |",
-        f"|---|---|{'---|' * (len(tests) + 3)}",
+    data = runs[0]["config"]["data"]
+    parts = [
+        f"**{model}**: {' or '.join(map(str, steps))} steps of {data['batch_size']} pairs"
+        f"{_size(runs[0])} on {data['corpus']}. Rotation error in degrees, mean ± standard "
+        "deviation over seeds; below it the paired difference to Kabsch alone and its 95 % "
+        "interval."
     ]
-    base = by_condition.get(BASELINE, {})
-    for condition, seeds in by_condition.items():
-        cells = []
-        for name in tests:
-            means = [run["tests"][name]["rotation_degrees"]["mean"] for run in seeds.values()]
-            cell = _spread(means, 2)
-            common = sorted(seeds.keys() & base.keys())
-            if condition != BASELINE and common:
-                pairs = [
-                    (
-                        torch.tensor(seeds[s]["tests"][name]["items"]["rotation_degrees"]),
-                        torch.tensor(base[s]["tests"][name]["items"]["rotation_degrees"]),
-                    )
-                    for s in common
-                ]
-                mean, (low, high) = paired([a - b for a, b in pairs], resamples=resamples)
-                mark = " !" if low > 0 or high < 0 else ""
-                cell += f"<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]{mark}"
-            cells.append(cell)
-        first = tests[0]
-        for value, digits, kind in (
-            ("correspondence", 3, "mean"),
-            ("extent_ratio", 2, "median"),
-            ("rho_source", 2, "median"),
-        ):
-            cells.append(
-                _spread([run["tests"][first][value][kind] for run in seeds.values()], digits)
-            )
-        lines.append(f"| {condition} | {len(seeds)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    tests = list(runs[0]["tests"])
+    # Those of another corpus have its name after a comma, and a table of their own.
+    for some in ([t for t in tests if "," not in t], [t for t in tests if "," in t]):
+        if not some:
+            continue
+        titles = [f"{name} ({runs[0]['tests'][name]['count']} pairs)" for name in some]
+        own = "," not in some[0]
+        titles += ["match error", "extent ratio", "rho"] if own else []
+        lines = [
+            f"| training | seeds | {' | '.join(titles)} |",
+            f"|---|---|{'---|' * len(titles)}",
+        ]
+        for condition, seeds in by_condition.items():
+            base = {} if condition == BASELINE else by_condition.get(BASELINE, {})
+            cells = [_compared(seeds, base, name, resamples) for name in some]
+            for value, digits, kind in (
+                ("correspondence", 3, "mean"),
+                ("extent_ratio", 2, "median"),
+                ("rho_source", 2, "median"),
+            )[: 3 if own else 0]:
+                found = [run["tests"][some[0]][value][kind] for run in seeds.values()]
+                cells.append(_spread(found, digits))
+            lines.append(f"| {condition} | {len(seeds)} | {' | '.join(cells)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _compared(
+    seeds: Mapping[int, Mapping[str, Any]],
+    base: Mapping[int, Mapping[str, Any]],
+    test: str,
+    resamples: int,
+) -> str:
+    """A test's mean and spread over seeds, and its paired difference to `base` if there is one."""
+    means = [run["tests"][test]["rotation_degrees"]["mean"] for run in seeds.values()]
+    cell = _spread(means, 2)
+    common = sorted(seeds.keys() & base.keys())
+    if not common:
+        return cell
+    differences = [
+        torch.tensor(seeds[s]["tests"][test]["items"]["rotation_degrees"])
+        - torch.tensor(base[s]["tests"][test]["items"]["rotation_degrees"])
+        for s in common
+    ]
+    mean, (low, high) = paired(differences, resamples=resamples)
+    mark = " !" if low > 0 or high < 0 else ""
+    return f"{cell}<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]{mark}"
 
 
 def _size(run: Mapping[str, Any]) -> str:
