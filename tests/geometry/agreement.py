@@ -58,3 +58,37 @@ def assert_agrees(fit, leaves, truth=None):
     theirs = poses_and_gradients(fit, leaves if truth is None else truth, composite=True)
     reach = max(float(leaf.abs().max()) for leaf in leaves[:2])
     assert disagreement(ours, theirs, reach) <= TOLERANCE[leaves[0].dtype]
+
+
+def pack(clouds):
+    """Sources, targets and weights (n, ...) of several clouds, end to end, and their offsets."""
+    sizes = [len(source) for source, *_ in clouds]
+    offsets = torch.tensor([0, *sizes]).cumsum(0)
+    return [torch.cat(parts) for parts in zip(*clouds, strict=True)], offsets
+
+
+def assert_packed_agrees(layer, clouds, *, device="cpu"):
+    """Packed, each cloud gets what the composite gives it alone in float64, with its gradients."""
+    leaves, offsets = pack(clouds)
+    leaves = [x.to(device).requires_grad_() for x in leaves]
+    poses = layer.packed(*leaves[:2], offsets.to(device), leaves[2]).poses()
+    generator = torch.Generator().manual_seed(0)
+    probes = [torch.randn(x.shape, generator=generator).to(x) for x in poses]
+    gradients = torch.autograd.grad(poses, leaves, probes)
+    assert "PoseHead" in poses.rotation.grad_fn.name()
+    sizes = [len(source) for source, *_ in clouds]
+    parts = zip(*(x.cpu().split(sizes) for x in gradients), strict=True)
+    for b, (cloud, part) in enumerate(zip(clouds, parts, strict=True)):
+        ours = [x[b].detach().cpu() for x in poses]
+        if not sizes[b]:
+            assert torch.equal(ours[0], torch.eye(3).to(ours[0]).expand_as(ours[0]))
+            assert not ours[1].any()
+            continue
+        alone = [x.detach().double().requires_grad_() for x in cloud]
+        with kernels.disabled():
+            theirs = layer(*alone).poses()
+        probed = [x[b].double().cpu() for x in probes]
+        true_gradients = torch.autograd.grad(theirs, alone, probed)
+        reach = max(float(x.abs().max()) for x in cloud[:2])
+        found = disagreement((ours, part), ([x.detach() for x in theirs], true_gradients), reach)
+        assert found <= TOLERANCE[leaves[0].dtype], (b, found)

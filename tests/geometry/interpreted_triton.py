@@ -10,7 +10,13 @@ import pytest
 import torch
 from triton.runtime.interpreter import InterpretedFunction
 
-from geometry.agreement import assert_agrees, draw, poses_and_gradients
+from geometry.agreement import (
+    assert_agrees,
+    assert_packed_agrees,
+    draw,
+    pack,
+    poses_and_gradients,
+)
 from geometry.zoo import zoo
 from spoonful import SpoonfulLayer, kabsch, random_rotation, refine
 from spoonful.geometry import kernels
@@ -216,6 +222,61 @@ def test_rotations_of_hard_matrices_are_right_to_the_last_digit():
     # At the best rotation R^T H is symmetric.
     K = R.mT @ H
     assert ((K - K.mT).abs().amax((-1, -2)) / H.abs().amax((-1, -2))).max() <= 4e-15
+
+
+@pytest.mark.parametrize(("dtype", "form"), [(torch.float32, "source"), (torch.float64, "target")])
+def test_packed_clouds_get_what_they_get_alone(dtype, form, small_blocks):
+    sizes = [0, 1, 2, 300, 0, 40, 0]  # 300 of them are several blocks
+    clouds = [draw(dtype, (), n, seed=i)[:3] for i, n in enumerate(sizes)]
+    assert_packed_agrees(SpoonfulLayer(1, form), clouds)
+
+
+def test_packed_degenerate_clouds_do_not_disturb_each_other():
+    clouds = [[x.float() for x in ZOO[name]] for name in sorted(set(ZOO) - AMBIGUOUS)]
+    assert_packed_agrees(SpoonfulLayer(1), [(s, t, torch.ones(len(s))) for s, t in clouds])
+
+
+def test_packed_clouds_of_one_size_are_bit_for_bit_the_padded_ones():
+    leaves = draw(torch.float32)[:3]
+    layer = SpoonfulLayer(1, start="perturbed", starts=2)
+    offsets = 40 * torch.arange(3)
+
+    def packed(s, t, w):
+        flat = (x.flatten(0, 1) for x in (s, t))
+        generator = torch.Generator().manual_seed(1)
+        return layer.packed(*flat, offsets.int(), w.flatten(), generator=generator).poses()
+
+    def padded(*inputs):
+        return layer(*inputs, generator=torch.Generator().manual_seed(1)).poses()
+
+    ours, theirs = (poses_and_gradients(f, leaves, composite=False) for f in (packed, padded))
+    for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "spoilt"),
+    [
+        ([0, 4, 10], []),
+        ([2, 4, 10], [0]),  # not from the first point
+        ([0, 4, 9], [1]),  # not to the last one
+        ([0, 99, 10], [0, 1]),
+        ([-7, -3, 1 << 40], [0, 1]),
+        ([0, 8, 3, 10], [1]),
+    ],
+)
+def test_packed_clouds_that_cannot_be_are_nan_and_nothing_outside_is_touched(offsets, spoilt):
+    # (On the CPU offsets are looked at, and these refused.)
+    (source, target, weights), _ = pack([draw(torch.float32, (), 10)[:3]])
+    around = torch.full((50, 3), torch.nan)
+    around[20:30] = source
+    leaves = [around[20:30].requires_grad_(), target, weights]
+    plan = head.Plan(1, "source", "kabsch")
+    poses = kernels.layer_poses(*leaves, None, None, plan, torch.tensor(offsets))
+    for b in range(len(offsets) - 1):
+        expected = torch.Tensor.isnan if b in spoilt else torch.Tensor.isfinite
+        assert expected(poses.rotation[b]).all()
+        assert expected(poses.translation[b]).all()
 
 
 @pytest.mark.parametrize("start", ["given", "perturbed"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from geometry.agreement import assert_agrees, draw
+from geometry.agreement import assert_agrees, assert_packed_agrees, draw, pack, poses_and_gradients
 from interpreted import assert_passes_interpreted, needs_interpreter
-from spoonful import SpoonfulLayer, kabsch, refine
+from spoonful import SpoonfulLayer, kabsch, kabsch_packed, refine
 from spoonful.geometry import kernels
 from spoonful.geometry.kernels import cuda
 
@@ -115,6 +115,90 @@ def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
     graph.replay()
     for a, b in zip(captured, step(), strict=True):
         assert torch.equal(a, b)
+
+
+SIZES = [0, 1, 2, 300, 5000, 0, 40, 128, 129]
+
+
+@gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS)
+def test_packed_clouds_get_what_they_get_alone(dtype, form):
+    clouds = [draw(dtype, (), n, seed=i)[:3] for i, n in enumerate(SIZES)]
+    assert_packed_agrees(SpoonfulLayer(1, form), clouds, device="cuda")
+
+
+@gpu
+def test_packed_clouds_get_what_they_get_padded():
+    clouds = [draw(torch.float32, (), n, seed=i)[:3] for i, n in enumerate(SIZES)]
+    flat, offsets = pack(clouds)
+    mask = torch.arange(max(SIZES)) < torch.tensor(SIZES)[:, None]
+    padded = [
+        x.new_zeros(*mask.shape, *x.shape[1:]).masked_scatter_(mask_of(x, mask), x) for x in flat
+    ]
+    mask, offsets = mask.cuda(), offsets.cuda()
+    layer = SpoonfulLayer()
+    ours = poses_and_gradients(
+        lambda s, t, w: layer.packed(s, t, offsets, w).poses(),
+        [x.cuda() for x in flat],
+        composite=False,
+    )
+    theirs = poses_and_gradients(
+        lambda s, t, w: layer(s, t, w, mask).poses(), [x.cuda() for x in padded], composite=False
+    )
+    for a, b in zip(ours[0], theirs[0], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+    for a, b in zip(ours[1], theirs[1], strict=True):
+        torch.testing.assert_close(a, b[mask], rtol=1e-4, atol=1e-5)
+
+
+def mask_of(values, mask):
+    return mask if values.ndim == 1 else mask.unsqueeze(-1).expand(*mask.shape, values.shape[-1])
+
+
+@gpu
+def test_packed_it_waits_for_nothing_and_can_be_captured_in_a_graph():
+    (source, target, weights), offsets = pack(
+        [draw(torch.float32, (), n, seed=i)[:3] for i, n in enumerate(SIZES)]
+    )
+    leaves = [x.cuda().requires_grad_() for x in (source, target, weights)]
+    offsets = offsets.cuda()
+    layer = SpoonfulLayer()
+
+    def step():
+        rotation, translation = layer.packed(*leaves[:2], offsets, leaves[2]).poses()
+        pose = kabsch_packed(*leaves[:2], offsets)
+        loss = rotation.cumsum(-1).sum() + translation.sum() + pose.rotation[:, 0].sum()
+        return torch.autograd.grad(loss, leaves)
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    before = torch.cuda.get_sync_debug_mode()
+    try:
+        torch.cuda.set_sync_debug_mode("error")
+        step()
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    with torch.no_grad():  # other clouds of other sizes, in the same memory
+        leaves[0].copy_(leaves[0].roll(7, 0))
+        offsets[1:-1] = offsets[1:-1].flip(0).sub(len(source)).neg()
+    graph.replay()
+    for a, b in zip(captured, step(), strict=True):
+        assert torch.equal(a, b)
+
+
+@gpu
+def test_packed_clouds_that_cannot_be_are_nan():
+    source, target, weights, _ = draw(torch.float32, (), 600, device="cuda")
+    offsets = torch.tensor([0, 200, 1 << 40, 300, 500], device="cuda")
+    found = kabsch_packed(source, target, offsets, weights).rotation.isnan().flatten(1).all(1)
+    assert found.tolist() == [False, True, True, True]
 
 
 @gpu

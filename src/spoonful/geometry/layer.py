@@ -13,7 +13,7 @@ from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.kernels import Plan
 from spoonful.geometry.moments import Moments, Spreads, moments
-from spoonful.geometry.packed import moments_packed
+from spoonful.geometry.packed import check_packed, moments_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import Form, check_form, check_iterations, refine_moments
 from spoonful.geometry.so3 import random_rotation
@@ -162,7 +162,8 @@ class SpoonfulLayer(nn.Module):
         Args:
             source: (M, 3), all clouds.
             target: (M, 3), the match of each source point.
-            offsets: (B + 1,) integers: cloud b is `source[offsets[b]:offsets[b + 1]]`.
+            offsets: (B + 1,) integers: cloud b is `source[offsets[b]:offsets[b + 1]]`. On an
+                accelerator nobody looks whether they go from 0 to M without decreasing.
             weights: (M,), >= 0; equal if None.
             generator: randomness of start="perturbed"; the global one if None.
 
@@ -173,9 +174,14 @@ class SpoonfulLayer(nn.Module):
         >>> SpoonfulLayer().packed(source, source, torch.tensor([0, 4, 9])).poses().rotation.shape
         torch.Size([2, 6, 3, 3])
         """
-        m = moments_packed(source, target, offsets, weights)
+        check_packed(source, target, offsets, weights)
         plan = self._plan()
-        return LayerOutput(head_from_moments(m, self._turns(m.total, plan, generator), plan))
+        dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+        clouds = source.detach().new_empty(len(offsets) - 1, dtype=dtype)
+        turns = self._turns(clouds, plan, generator)
+        usable = self.kernels and kernels.usable(source, target, weights, None, turns, offsets)
+        head = kernels.layer_poses if usable else composite_head
+        return LayerOutput(head(source, target, weights, None, turns, plan, offsets))
 
     def _plan(self) -> Plan:
         if self.training:
@@ -212,22 +218,26 @@ def composite_head(
     mask: Tensor | None,
     start: Tensor | None,
     plan: Plan,
+    offsets: Tensor | None = None,
 ) -> Pose:
     """What the layer computes, composed of the functions of this package.
 
     Args:
-        source: (..., N, 3).
+        source: (..., N, 3); (M, 3) if packed.
         target: (..., N, 3).
         weights: (..., N), or None.
         mask: (..., N) bool, or None.
         start: where the plan's start is "given", rotations (..., 3, 3); where it is "perturbed",
             turns (..., K, 3, 3) of the Kabsch rotation; None otherwise.
         plan: what to compute.
+        offsets: (B + 1,) where clouds are packed, without a mask; otherwise None.
 
     Returns:
         The Kabsch pose, unless the start is given, and the refined poses, iteration by iteration:
         rotation (..., P, 3, 3).
     """
+    if offsets is not None:
+        return head_from_moments(moments_packed(source, target, offsets, weights), start, plan)
     spreads: Spreads = plan.form if plan.iterations else "none"
     return head_from_moments(moments(source, target, weights, mask, spreads=spreads), start, plan)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from spoonful.geometry import kernels
 from spoonful.geometry.checks import can_look, check_correspondences, working_dtype
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.moments import Moments
@@ -23,7 +24,8 @@ def kabsch_packed(
     Args:
         source: (M, 3), all clouds one after the other.
         target: (M, 3), the match of each source point.
-        offsets: (B + 1,) integers from 0 to M, not decreasing: where clouds begin and end.
+        offsets: (B + 1,) integers from 0 to M, not decreasing: where clouds begin and end. (Their
+            values are looked at on the CPU; on an accelerator that would stall the queue.)
         weights: (M,), >= 0; equal weights if None.
 
     Returns:
@@ -36,6 +38,9 @@ def kabsch_packed(
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
+    if kernels.usable(source, target, weights, None, offsets=offsets):
+        check_packed(source, target, offsets, weights)
+        return kernels.kabsch_pose(source, target, weights, None, offsets)
     return pose_from_moments(moments_packed(source, target, offsets, weights))
 
 
@@ -50,7 +55,7 @@ def moments_packed(
     >>> moments_packed(ones, ones, torch.tensor([0, 2, 2, 5])).total
     tensor([2., 0., 3.])
     """
-    _check(source, target, offsets, weights)
+    check_packed(source, target, offsets, weights)
     dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
     clouds, points = len(offsets) - 1, len(source)
     cloud = torch.repeat_interleave(
@@ -89,10 +94,13 @@ def moments_packed(
     return Moments(source_mean, target_mean, outer(s, s), outer(t, t), outer(t, s), weight)
 
 
-def _check(source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None) -> None:
+def check_packed(source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None) -> None:
+    """Raise unless these are packed clouds of matched points."""
     check_correspondences(source, target, weights, None)
     if source.ndim != 2:
         raise ValueError(f"packed clouds must have shape (M, 3), got {tuple(source.shape)}")
+    if not isinstance(offsets, Tensor):
+        raise TypeError(f"offsets must be a torch.Tensor, got {type(offsets).__name__}")
     if offsets.ndim != 1 or len(offsets) < 2:
         raise ValueError(f"offsets must have shape (B + 1,), B >= 1, got {tuple(offsets.shape)}")
     if offsets.is_floating_point() or offsets.is_complex() or offsets.dtype == torch.bool:

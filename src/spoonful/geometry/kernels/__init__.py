@@ -3,8 +3,8 @@
     SPOONFUL_KERNELS=off python train.py        # or, around some lines:
     with kernels.disabled(): ...
 
-`kabsch`, `refine` and `SpoonfulLayer` use a kernel where one fits (`usable`) and torch's own
-operations everywhere else, with the same results up to rounding.
+`kabsch`, `kabsch_packed`, `refine` and `SpoonfulLayer` use a kernel where one fits (`usable`) and
+torch's own operations everywhere else, with the same results up to rounding.
 """
 
 from spoonful.geometry.kernels.call import Plan

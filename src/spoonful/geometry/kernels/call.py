@@ -35,8 +35,8 @@ class Call(ctypes.Structure):
         *(
             (name, ctypes.c_void_p)
             for name in (
-                *("source", "target", "weights", "mask", "start", "rotation", "translation"),
-                *("state", "g_rotation", "g_translation"),
+                *("source", "target", "weights", "mask", "offsets", "start"),
+                *("rotation", "translation", "state", "g_rotation", "g_translation"),
                 *("d_source", "d_target", "d_weights", "d_start"),
             )
         ),

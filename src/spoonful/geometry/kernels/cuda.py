@@ -50,7 +50,7 @@ def launch(
     Args:
         entry: "pose_head_forward" or "pose_head_backward".
         plan: a `head.Plan`, or its items.
-        size: how many clouds, points a cloud, and starts a cloud.
+        size: how many clouds, points a cloud (in all, if packed), and starts a cloud.
         tensors: the kernel's pointers by name, contiguous; those left out are None.
     """
     kernel, names = _kernel(entry)
@@ -59,7 +59,9 @@ def launch(
     assert source is not None
     iterations, form, start = plan
     clouds, points, starts = size
-    warps, parts = _split(clouds, points)
+    packed = tensors.get("offsets") is not None
+    # How large the largest of packed clouds is only the device knows: they are taken to be equal.
+    warps, parts = _split(clouds, -(-points // clouds) if packed else points)
     if entry == "pose_head_forward":
         parts = 1
     lanes = _WARP * warps
@@ -79,7 +81,7 @@ def launch(
         if compiled is None:  # which it is in the interpreter
             return
         _compiled[key] = compiled
-    if node.operator is not None and key not in _offered:
+    if node.operator is not None and not packed and key not in _offered:
         _offer(key, compiled, plan, size, parts, dict(tensors))
 
 
@@ -94,7 +96,7 @@ def _offer(
     """Give a kernel that just ran to node.cpp, if its launch there finds the same, bit for bit."""
     entry, device, *_, there = key
     forward = entry == "pose_head_forward"
-    program = (*key[1:-1], there[:5])
+    program = (*key[1:-1], there[:6])
     if (
         torch.cuda.is_current_stream_capturing()
         or torch.cuda.get_sync_debug_mode()  # somebody looks for waits, and this is one
@@ -143,7 +145,7 @@ def program_of(
     """The program of node.cpp for such tensors, and in how many parts it goes backward."""
     clouds, points, _ = size_of(source, start, plan.start)
     warps, parts = _split(clouds, points)
-    there = (True, True, weights is not None, mask is not None, start is not None)
+    there = (True, True, weights is not None, mask is not None, False, start is not None)
     # As in `launch`, less what is not a matter of forward.
     program = _programs.get(
         (

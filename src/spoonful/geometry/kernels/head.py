@@ -24,10 +24,14 @@ from spoonful.geometry.pose import Pose
 
 
 def kabsch_pose(
-    source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None = None,
 ) -> Pose:
-    """`kabsch`, for tensors that are checked and `usable`."""
-    return Pose(*_apply(source, target, weights, mask, None, _KABSCH, False))
+    """`kabsch`, or with offsets `kabsch_packed`, for tensors that are checked and `usable`."""
+    return Pose(*_apply(source, target, weights, mask, None, _KABSCH, False, offsets))
 
 
 def refined_poses(
@@ -50,9 +54,10 @@ def layer_poses(
     mask: Tensor | None,
     turns: Tensor | None,
     plan: Plan,
+    offsets: Tensor | None = None,
 ) -> Pose:
     """`layer.composite_head`, for tensors that are checked and `usable`."""
-    return Pose(*_apply(source, target, weights, mask, turns, plan))
+    return Pose(*_apply(source, target, weights, mask, turns, plan, offsets=offsets))
 
 
 def build_all() -> bool:
@@ -76,6 +81,7 @@ def _apply(
     start: Tensor | None,
     plan: Plan,
     stacked: bool = True,
+    offsets: Tensor | None = None,
 ) -> Any:
     """Rotations (..., P, 3, 3) and translations (..., P, 3); without P if not `stacked`."""
     dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
@@ -83,6 +89,9 @@ def _apply(
     weights = None if weights is None else _dense(weights, dtype)
     start = None if start is None else _dense(start, dtype)
     mask = None if mask is None else mask.contiguous()
+    if offsets is not None:
+        offsets = offsets.to(torch.int64).contiguous()
+        return _PoseHead.apply(source, target, weights, start, mask, plan, stacked, offsets)
     head: Callable[..., Any] = _PoseHead.apply
     if torch.compiler.is_compiling():
         head = cuda.traced
@@ -192,7 +201,7 @@ def _gradients_of_node(
     """What node.cpp asks for where it does not know what to do. No gradient: an empty one."""
     kind = STARTS[start_kind]
     found = _gradients(
-        [source, target, weights, start, mask],
+        [source, target, weights, start, mask, None],
         rotation,
         state,
         (g_rotation, g_translation),
@@ -226,8 +235,10 @@ class _PoseHead(Function):
         mask: Tensor | None,
         plan: Plan,
         stacked: bool,
+        offsets: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        batch, size = [*source.shape[:-2]], _size(source, start, plan)
+        size = _size(source, start, offsets, plan)
+        batch = [*source.shape[:-2]] if offsets is None else [size[0]]
         if stacked:
             batch.append((plan.start != "given") + plan.iterations * size[2])
         R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
@@ -242,24 +253,25 @@ class _PoseHead(Function):
             target=target,
             weights=weights,
             mask=mask,
+            offsets=offsets,
             start=start,
             rotation=R,
             translation=t,
             state=state,
         )
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(source, target, weights, start, mask, R, state)
+        ctx.save_for_backward(source, target, weights, start, mask, offsets, R, state)
         return R, t
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         *inputs, R, state = ctx.saved_tensors
         if gradients == (None, None):
-            return (None,) * 7
+            return (None,) * 8
         found = _gradients(
             inputs, R, state, gradients, ctx.needs_input_grad[:4], ctx.plan, ctx.stacked
         )
-        return *found, None, None, None
+        return *found, None, None, None, None
 
 
 # ---- Both ----------------------------------------------------------------------------------------
@@ -275,7 +287,7 @@ def _gradients(
     stacked: bool,
 ) -> list[Tensor | None]:
     """Gradients at source, target, weights and start, those that are wanted."""
-    source, target, weights, start, mask = inputs
+    source, target, weights, start, mask, offsets = inputs
     g_R, g_t = gradients
     if torch.is_grad_enabled() or not plain(g_R, g_t, *inputs):
         return _by_torch(inputs, gradients, wanted, plan, stacked)
@@ -286,11 +298,12 @@ def _gradients(
         "pose_head_backward",
         source.dtype,
         plan,
-        _size(source, start, plan),
+        _size(source, start, offsets, plan),
         source=source,
         target=target,
         weights=weights,
         mask=mask,
+        offsets=offsets,
         start=start,
         rotation=R,
         state=state,
@@ -304,9 +317,12 @@ def _gradients(
     return found
 
 
-def _size(source: Tensor, start: Tensor | None, plan: Plan) -> tuple[int, int, int]:
-    """How many clouds, points a cloud, and starts a cloud."""
-    return cuda.size_of(source, start, plan.start)
+def _size(
+    source: Tensor, start: Tensor | None, offsets: Tensor | None, plan: Plan
+) -> tuple[int, int, int]:
+    """How many clouds, points a cloud (in all, if packed), and starts a cloud."""
+    clouds, points, starts = cuda.size_of(source, start, plan.start)
+    return clouds if offsets is None else len(offsets) - 1, points, starts
 
 
 def _call(
@@ -341,8 +357,8 @@ def _by_torch(
     with torch.enable_grad(), disabled():
         # Views, so that an input that was passed twice is two inputs here.
         leaves: list[Any] = [None if x is None else x.view_as(x) for x in inputs]
-        source, target, weights, start, mask = leaves
-        flat = composite_head(source, target, weights, mask, start, plan)
+        source, target, weights, start, mask, offsets = leaves
+        flat = composite_head(source, target, weights, mask, start, plan, offsets)
         if not stacked:
             flat = Pose(flat.rotation.squeeze(-3), flat.translation.squeeze(-2))
         wanted = [i for i, need in enumerate(needed) if need]

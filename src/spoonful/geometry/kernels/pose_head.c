@@ -53,6 +53,7 @@ struct call {
     const REAL *source, *target;         /* (clouds, points, 3) */
     const REAL *weights;                 /* (clouds, points), optional */
     const uint8_t *mask;                 /* (clouds, points), optional */
+    const int64_t *offsets;              /* (clouds + 1,), optional: see `begin_of` */
     const REAL *start;                   /* (clouds, starts, 3, 3), GIVEN or the turns PERTURBED */
     REAL *rotation, *translation;        /* (clouds, poses, 3, 3) and (clouds, poses, 3) */
     struct state *state;                 /* (clouds,) */
@@ -518,7 +519,35 @@ static void merge(struct sums *sum, const struct sums *more, int target_form)
 
 /* ---- A cloud, forward ---------------------------------------------------------------------- */
 
-static int64_t blocks_of(const struct call *c) { return (c->points + BLOCK - 1) / BLOCK; }
+/* Where a cloud's points begin among all points. Packed clouds have offsets, and their own sizes;
+ * `points` is then the number of all. */
+static int64_t begin_of(const struct call *c, int64_t cloud)
+{
+    return c->offsets ? c->offsets[cloud] : cloud * c->points;
+}
+
+/* Where a cloud's blocks begin among all blocks. A packed cloud has one more than it may need, so
+ * that this is known without counting those before it; blocks without points change nothing. */
+static int64_t first_block(const struct call *c, int64_t cloud)
+{
+    if (c->offsets) return c->offsets[cloud] / BLOCK + cloud;
+    return cloud * ((c->points + BLOCK - 1) / BLOCK);
+}
+
+/* Whose a block is. */
+static int64_t cloud_of(const struct call *c, int64_t block)
+{
+    if (!c->offsets) return block / first_block(c, 1);
+    int64_t cloud = 0, above = c->clouds;
+    while (above - cloud > 1) {
+        int64_t middle = cloud + (above - cloud) / 2;
+        if (first_block(c, middle) <= block)
+            cloud = middle;
+        else
+            above = middle;
+    }
+    return cloud;
+}
 
 /* Where a cloud's poses begin: Kabsch's, unless GIVEN, then the refined ones by iteration. */
 static int64_t first_pose(const struct call *c, int64_t cloud)
@@ -547,7 +576,8 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
     struct state *state = c->state + cloud;
     struct sums sum;
     memset(&sum, 0, sizeof sum);
-    for (int64_t i = 0; i < blocks_of(c); i++) merge(&sum, parts + i, c->target_form);
+    for (int64_t i = first_block(c, cloud); i < first_block(c, cloud + 1); i++)
+        merge(&sum, parts + i, c->target_form);
     double divisor = sum.total == 0 ? 1 : sum.total;
     REAL X[9], H[9], P[9], first[9], *R = first;
     for (int k = 0; k < 6; k++)
@@ -766,7 +796,7 @@ static void for_each(void (*task)(const struct work *, int64_t), const struct ca
     struct work parts[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
     int started[MAX_THREADS];
-    int64_t count = c->clouds * (c->points + CLOUD) / SHARE;
+    int64_t count = (begin_of(c, c->clouds) + c->clouds * CLOUD) / SHARE;
     if (count > c->threads) count = c->threads;
     if (count > MAX_THREADS) count = MAX_THREADS;
     if (count > items) count = items;
@@ -781,24 +811,25 @@ static void for_each(void (*task)(const struct work *, int64_t), const struct ca
         if (started[i]) pthread_join(threads[i], NULL);
 }
 
-/* Item `item` of clouds * blocks_of(c): where it begins among all points, and how many it has. */
-static int64_t block_at(const struct call *c, int64_t item, int *n)
+/* Where a block of a cloud begins among all points, and how many it has. */
+static int64_t block_at(const struct call *c, int64_t cloud, int64_t block, int *n)
 {
-    int64_t cloud = item / blocks_of(c), begin = item % blocks_of(c) * BLOCK;
-    *n = (int)(c->points - begin < BLOCK ? c->points - begin : BLOCK);
-    return cloud * c->points + begin;
+    int64_t first = begin_of(c, cloud) + (block - first_block(c, cloud)) * BLOCK;
+    int64_t left = begin_of(c, cloud + 1) - first;
+    *n = (int)(left < 0 ? 0 : left < BLOCK ? left : BLOCK);
+    return first;
 }
 
-static void sum_task(const struct work *work, int64_t item)
+static void sum_task(const struct work *work, int64_t block)
 {
     int n;
-    int64_t first = block_at(work->call, item, &n);
-    sum_block(work->call, first, n, (struct sums *)work->scratch + item);
+    int64_t first = block_at(work->call, cloud_of(work->call, block), block, &n);
+    sum_block(work->call, first, n, (struct sums *)work->scratch + block);
 }
 
 static void fit_task(const struct work *work, int64_t cloud)
 {
-    fit(work->call, cloud, (struct sums *)work->scratch + cloud * blocks_of(work->call));
+    fit(work->call, cloud, (struct sums *)work->scratch);
 }
 
 static void unfit_task(const struct work *work, int64_t cloud)
@@ -806,10 +837,10 @@ static void unfit_task(const struct work *work, int64_t cloud)
     unfit(work->call, cloud, (struct push *)work->scratch + cloud);
 }
 
-static void push_task(const struct work *work, int64_t item)
+static void push_task(const struct work *work, int64_t block)
 {
     int n;
-    int64_t first = block_at(work->call, item, &n), cloud = item / blocks_of(work->call);
+    int64_t cloud = cloud_of(work->call, block), first = block_at(work->call, cloud, block, &n);
     push_block(work->call, cloud, first, n, (struct push *)work->scratch + cloud);
 }
 
@@ -817,9 +848,9 @@ static void push_task(const struct work *work, int64_t item)
 
 int pose_head_forward(const struct call *c)
 {
-    struct sums *parts = malloc(c->clouds * blocks_of(c) * sizeof *parts);
+    struct sums *parts = malloc(first_block(c, c->clouds) * sizeof *parts);
     if (!parts) return 1;
-    for_each(sum_task, c, parts, c->clouds * blocks_of(c));
+    for_each(sum_task, c, parts, first_block(c, c->clouds));
     for_each(fit_task, c, parts, c->clouds);
     free(parts);
     return 0;
@@ -831,7 +862,7 @@ int pose_head_backward(const struct call *c)
     if (!pushes) return 1;
     for_each(unfit_task, c, pushes, c->clouds);
     if (c->d_source || c->d_target || c->d_weights)
-        for_each(push_task, c, pushes, c->clouds * blocks_of(c));
+        for_each(push_task, c, pushes, first_block(c, c->clouds));
     free(pushes);
     return 0;
 }

@@ -445,6 +445,26 @@ def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
 
 
 @triton.jit
+def _extent(offsets, cloud, points):
+    """Where a cloud begins among all points, how many it has, and whether that can be.
+
+    Packed clouds have offsets, and their own sizes; `points` is then the number of all.
+    """
+    if offsets is None:
+        return cloud * points, points, True
+    else:
+        begin, end = tl.load(offsets + cloud), tl.load(offsets + cloud + 1)
+        # Nobody looked at the offsets: whatever they are, only points are read and written.
+        good = (begin >= 0) & (end >= begin) & (end <= points)
+        good &= (cloud > 0) | (begin == 0)
+        good &= (cloud < tl.num_programs(0) - 1) | (end == points)
+        begin = tl.minimum(tl.maximum(begin, 0), points)
+        end = tl.minimum(tl.maximum(end, begin), points)
+        # (One without points may stand behind the last point, where there is nothing to look at.)
+        return tl.minimum(begin, points - 1), (end - begin).to(tl.int32), good
+
+
+@triton.jit
 def _keep(mask, first, index, points):
     """Which of a block's points there are."""
     kept = index < points
@@ -591,8 +611,9 @@ def _sums(
 # would it help to know of multiples of 16: weights would be read in an order of their own, and then
 # exchanged between threads.)
 _SIZES = ["points", "starts", "iterations"]
-_POINTERS = ["source", "target", "weights", "mask", "start", "rotation", "translation", "state"]
-_POINTERS += ["g_rotation", "g_translation", "d_source", "d_target", "d_weights", "d_start"]
+_POINTERS = ["source", "target", "weights", "mask", "offsets", "start"]
+_POINTERS += ["rotation", "translation", "state", "g_rotation", "g_translation"]
+_POINTERS += ["d_source", "d_target", "d_weights", "d_start"]
 
 
 @triton.jit
@@ -633,6 +654,7 @@ def pose_head_forward(
     target,  # (clouds, points, 3)
     weights,  # (clouds, points) or None
     mask,  # (clouds, points) or None
+    offsets,  # (clouds + 1,), or None: see `_extent`
     start,  # (clouds, starts, 3, 3): rotations if START is "given", turns if "perturbed", or None
     rotation,  # (clouds, poses, 3, 3): Kabsch's unless START is "given", then the refined
     translation,  # (clouds, poses, 3)
@@ -651,10 +673,12 @@ def pose_head_forward(
     EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
     SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
-    first = cloud * points
+    first, points, good = _extent(offsets, cloud, points)
     total, source_mean, target_mean, X, H = _sums(
         source, target, weights, mask, first, points, SPREAD, LANES, UNROLL
     )
+    if offsets is not None:
+        total = tl.where(good, total, float("nan"))
     divisor = tl.where(total == 0, 1.0, total)
     X, H = _to9(_divide9(X, divisor), dtype), _to9(_divide9(H, divisor), dtype)
     note = state + cloud * _STATE
@@ -704,6 +728,7 @@ def pose_head_backward(
     target,
     weights,
     mask,
+    offsets,
     start,
     rotation,
     state,  # all as forward left them
@@ -799,9 +824,9 @@ def pose_head_backward(
     # What rounding took from the means, so that clouds far away are centred exactly.
     rest_s = _to3(_subtract3(means[0], _to3(source_mean, tl.float64)), dtype)
     rest_t = _to3(_subtract3(means[1], _to3(target_mean, tl.float64)), dtype)
+    begin, points, _ = _extent(offsets, cloud, points)
     # A cloud that is empty or unsound has no points that count, and all their gradients are 0.
     reach = tl.where((_vanishing(H) == 0) & (total > 0), points, 0)
-    begin = cloud * points
     BLOCK: tl.constexpr = LANES * UNROLL
     lanes = tl.arange(0, BLOCK)
     if d_source is not None or d_target is not None or d_weights is not None:

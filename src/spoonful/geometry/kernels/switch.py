@@ -40,6 +40,7 @@ def usable(
     weights: Tensor | None,
     mask: Tensor | None,
     rotation: Tensor | None = None,
+    offsets: Tensor | None = None,
 ) -> bool:
     """Whether the compiled pose head can take these tensors, in the mode torch is in.
 
@@ -47,16 +48,17 @@ def usable(
     caller to check, with its own errors.
     """
     if torch.compiler.is_compiling():
-        # Triton's kernels are also operators, which can be traced; C's are not.
+        # Triton's kernels are also operators, which can be traced; C's are not, nor packed clouds.
         return (
-            not torch._C._are_functorch_transforms_active()
+            offsets is None
+            and not torch._C._are_functorch_transforms_active()
             and all(
                 isinstance(tensor, Tensor) and tensor.is_cuda and tensor.device == source.device
                 for tensor in present(source, target, weights, mask, rotation)
             )
             and ready(source.device)
         )
-    if not plain(source, target, weights, mask, rotation) or off():
+    if not plain(source, target, weights, mask, rotation, offsets) or off():
         return False
     if source.is_cuda:
         return cuda.available(source.device)
