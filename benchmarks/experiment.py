@@ -19,14 +19,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from spoonful.analysis import experiment
+from spoonful.analysis import differences, experiment
 
 
 def main() -> int:
     """Run the command."""
     options = _parser().parse_args()
     if options.table:
-        text = experiment.table(experiment.results(options.table))
+        runs = experiment.results(options.table)
+        if options.picture:
+            Path(options.picture).write_bytes(differences.picture(runs))
+        text = experiment.table(runs)
         if options.into:
             experiment.put_into(text, options.into)
         else:
@@ -83,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--list", action="store_true", help="show the runs in their order")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
     add("--into", metavar="FILE", help="put it between the marks in this file instead")
+    add("--picture", metavar="FILE", help="with --table: draw it too, as a PNG file")
     return parser
 
 

@@ -6,7 +6,17 @@ import pytest
 import torch
 
 from spoonful.analysis import experiment
-from spoonful.analysis.experiment import CONDITIONS, Job, config_of, grid, paired, results, table
+from spoonful.analysis.differences import picture
+from spoonful.analysis.experiment import (
+    CONDITIONS,
+    Job,
+    config_of,
+    difference,
+    grid,
+    paired,
+    results,
+    table,
+)
 from spoonful.data import synthetic
 from spoonful.training import build
 from spoonful.training.build import Float64Layer
@@ -141,3 +151,25 @@ def test_a_table_takes_the_place_of_the_last_one_in_a_page(tmp_path):
     page.write_text("no marks")
     with pytest.raises(ValueError, match="must have lines"):
         experiment.put_into("text", page)
+
+
+def test_a_picture_shows_every_condition_that_shares_seeds_with_kabsch():
+    pytest.importorskip("matplotlib")
+    errors = {"kabsch": [2.0, 4.0], "matches-1": [1.0, 1.0]}
+    runs = [
+        {
+            "model": "dcp",
+            "condition": condition,
+            "seed": seed,
+            "tests": {"clean": {"items": {"rotation_degrees": found}}},
+        }
+        for condition, found in errors.items()
+        for seed in (0, 1)
+    ]
+    found = difference(runs, "matches-1", "clean", resamples=20)
+    assert found is not None
+    assert found[0] == pytest.approx(-2.0)
+    assert difference(runs, "source", "clean") is None
+    assert picture(runs, resamples=20).startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="no results"):
+        picture([])

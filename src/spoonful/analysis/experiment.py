@@ -491,17 +491,52 @@ def _compared(
     """A test's mean and spread over seeds, and its paired difference to `base` if there is one."""
     means = [run["tests"][test]["rotation_degrees"]["mean"] for run in seeds.values()]
     cell = _spread(means, 2)
-    common = sorted(seeds.keys() & base.keys())
-    if not common:
+    found = _difference(seeds, base, test, resamples)
+    if found is None:
         return cell
-    differences = [
-        torch.tensor(seeds[s]["tests"][test]["items"]["rotation_degrees"])
-        - torch.tensor(base[s]["tests"][test]["items"]["rotation_degrees"])
-        for s in common
-    ]
-    mean, (low, high) = paired(differences, resamples=resamples)
+    mean, (low, high) = found
     mark = " !" if low > 0 or high < 0 else ""
     return f"{cell}<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]{mark}"
+
+
+def difference(
+    runs: Sequence[Mapping[str, Any]], condition: str, test: str, *, resamples: int = 1000
+) -> tuple[float, Interval] | None:
+    """How much a condition changes the mean error of a test, against Kabsch alone.
+
+    Args:
+        runs: of one model.
+        condition: of `CONDITIONS`.
+        test: a name of their tests.
+        resamples: for the interval; see `paired`.
+
+    Returns:
+        The mean difference and its interval, in degrees; None without seeds in common.
+    """
+    of = {
+        name: {run["seed"]: run for run in runs if run["condition"] == name}
+        for name in (condition, BASELINE)
+    }
+    return _difference(of[condition], of[BASELINE], test, resamples)
+
+
+def _difference(
+    seeds: Mapping[int, Mapping[str, Any]],
+    base: Mapping[int, Mapping[str, Any]],
+    test: str,
+    resamples: int,
+) -> tuple[float, Interval] | None:
+    common = sorted(seeds.keys() & base.keys())
+    if not common:
+        return None
+    errors = [
+        [
+            torch.tensor(some[s]["tests"][test]["items"]["rotation_degrees"])
+            for some in (seeds, base)
+        ]
+        for s in common
+    ]
+    return paired([a - b for a, b in errors], resamples=resamples)
 
 
 def _size(run: Mapping[str, Any]) -> str:
