@@ -446,22 +446,27 @@ def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
 
 @triton.jit
 def _extent(offsets, cloud, points):
-    """Where a cloud begins among all points, how many it has, and whether that can be.
+    """Where a cloud begins among all points, and how many it has.
 
     Packed clouds have offsets, and their own sizes; `points` is then the number of all.
     """
     if offsets is None:
-        return cloud * points, points, True
+        return cloud * points, points
     else:
-        begin, end = tl.load(offsets + cloud), tl.load(offsets + cloud + 1)
         # Nobody looked at the offsets: whatever they are, only points are read and written.
-        good = (begin >= 0) & (end >= begin) & (end <= points)
-        good &= (cloud > 0) | (begin == 0)
-        good &= (cloud < tl.num_programs(0) - 1) | (end == points)
-        begin = tl.minimum(tl.maximum(begin, 0), points)
-        end = tl.minimum(tl.maximum(end, begin), points)
+        begin = tl.minimum(tl.maximum(tl.load(offsets + cloud), 0), points)
+        end = tl.minimum(tl.maximum(tl.load(offsets + cloud + 1), begin), points)
         # (One without points may stand behind the last point, where there is nothing to look at.)
-        return tl.minimum(begin, points - 1), (end - begin).to(tl.int32), good
+        return tl.minimum(begin, points - 1), (end - begin).to(tl.int32)
+
+
+@triton.jit
+def _in_order(offsets, cloud, points):
+    """Whether a packed cloud can be. The first begins where all points do, the last ends there."""
+    begin, end = tl.load(offsets + cloud), tl.load(offsets + cloud + 1)
+    inside = (begin >= 0) & (begin <= end) & (end <= points)
+    more = cloud < tl.num_programs(0) - 1
+    return inside & ((begin == 0) | (cloud > 0)) & ((end == points) | more)
 
 
 @triton.jit
@@ -673,12 +678,12 @@ def pose_head_forward(
     EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
     SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
-    first, points, good = _extent(offsets, cloud, points)
+    first, own = _extent(offsets, cloud, points)
     total, source_mean, target_mean, X, H = _sums(
-        source, target, weights, mask, first, points, SPREAD, LANES, UNROLL
+        source, target, weights, mask, first, own, SPREAD, LANES, UNROLL
     )
     if offsets is not None:
-        total = tl.where(good, total, float("nan"))
+        total = tl.where(_in_order(offsets, cloud, points), total, float("nan"))
     divisor = tl.where(total == 0, 1.0, total)
     X, H = _to9(_divide9(X, divisor), dtype), _to9(_divide9(H, divisor), dtype)
     note = state + cloud * _STATE
@@ -824,7 +829,7 @@ def pose_head_backward(
     # What rounding took from the means, so that clouds far away are centred exactly.
     rest_s = _to3(_subtract3(means[0], _to3(source_mean, tl.float64)), dtype)
     rest_t = _to3(_subtract3(means[1], _to3(target_mean, tl.float64)), dtype)
-    begin, points, _ = _extent(offsets, cloud, points)
+    begin, points = _extent(offsets, cloud, points)
     # A cloud that is empty or unsound has no points that count, and all their gradients are 0.
     reach = tl.where((_vanishing(H) == 0) & (total > 0), points, 0)
     BLOCK: tl.constexpr = LANES * UNROLL
