@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "preset",
         nargs="*",
-        help=f"{', '.join(presets.names())}; with +MODE for the layer, +matches for a loss on matches",
+        help=f"{', '.join(presets.names())}; +MODE for the layer, +matches for a loss on them",
     )
     add("--config", help="a JSON or YAML file of settings")
     add("--set", action="append", default=[], metavar="A.B=C", help="change a setting")
