@@ -83,6 +83,18 @@ def test_a_recorded_run_is_a_usual_one(tmp_path, pretend, net):
     same_runs(tmp_path / "usual", tmp_path / "graphed")
 
 
+def test_what_cannot_be_recorded_runs_as_usual(tmp_path, pretend, monkeypatch):
+    def refuse(graph):
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    config = small("budget.steps=12")
+    usual = run(tmp_path / "usual", config, graphed=False)
+    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    with pytest.warns(UserWarning, match="not recorded as a CUDA graph, and so slower: operation"):
+        other = run(tmp_path / "other", config, graphed=True)
+    same_runs(usual.folder, other.folder)
+
+
 def test_looking_later_changes_nothing(tmp_path, monkeypatch):
     config = small("budget.steps=33", "data.batch_size=2", "runtime.validate_every=9")
     run(tmp_path / "at once", config, graphed=False)

@@ -197,7 +197,21 @@ class PointNetLK(RegistrationModel):
         # A cloud that no motion changes has J = 0, and then the twist is zero.
         damping = _DAMPING * trace + torch.finfo(trace.dtype).tiny
         damped = normal + damping[:, None, None] * torch.eye(6).to(normal)
-        return torch.cholesky_solve(jacobian, torch.linalg.cholesky_ex(damped).L)
+        return (_inverse(damped).unsqueeze(-1) * jacobian.unsqueeze(1)).sum(2)
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    """Of positive definite matrices (B, n, n), row by row, which needs no pivots.
+
+    A library's factorisation cannot be part of a CUDA graph.
+    """
+    size = matrix.shape[-1]
+    eye = torch.eye(size, dtype=matrix.dtype, device=matrix.device)
+    rows = torch.cat([matrix, eye.expand_as(matrix)], -1)
+    for i in range(size):
+        pivot = rows[:, i : i + 1] / rows[:, i : i + 1, i : i + 1]
+        rows = torch.where(eye[:, i : i + 1] > 0, pivot, rows - rows[..., i : i + 1] * pivot)
+    return rows[..., size:]
 
 
 def exp(twist: Tensor) -> Pose:

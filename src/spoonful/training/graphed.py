@@ -7,6 +7,7 @@ same goes for the network's forward pass on the validation pairs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Generic, TypeVar
@@ -28,8 +29,8 @@ T = TypeVar("T")
 class Recorded(Generic[T]):
     """A function of batches, as one CUDA graph; called like the function.
 
-    The first calls run as usual. What a replay returns stays where it is, and the next replay
-    writes over it: copy what is to be kept.
+    The first calls run as usual, and so do all if recording fails, with a warning. What a replay
+    returns stays where it is, and the next replay writes over it: copy what is to be kept.
 
     Args:
         function: works on the current CUDA device and never waits for it. Whatever it depends on
@@ -42,6 +43,7 @@ class Recorded(Generic[T]):
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batch: Batch | None = None
         self._result: T | None = None
+        self._refused = False
 
     def fits(self, batch: Batch) -> bool:
         """Whether the batch has the shape of the first one, and so of what is recorded."""
@@ -53,15 +55,27 @@ class Recorded(Generic[T]):
             self._batch = _like(batch)
         _copy(batch, self._batch)
         self._calls += 1
-        if self._calls <= _FIRST:
+        if self._calls <= _FIRST or self._refused:
             return self._aside(self._batch)
         if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._result = self._function(self._batch)
+            try:
+                self._graph, self._result = self._record(self._batch)
+            except RuntimeError as error:  # it waits for the device, or a library in it does
+                self._refused = True
+                warnings.warn(
+                    "not recorded as a CUDA graph, and so slower: " + str(error).splitlines()[0],
+                    stacklevel=2,
+                )
+                return self._aside(self._batch)
         self._graph.replay()
         assert self._result is not None
         return self._result
+
+    def _record(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, T]:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = self._function(batch)
+        return graph, result
 
     def _aside(self, batch: Batch) -> T:
         """The function on another stream, as recording needs it done before."""
