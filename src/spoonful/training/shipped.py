@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent.parent / "weights"
 
 # The model behind a method's bare name.
 DEFAULTS = {
-    "dcp-v2": "dcp-v2-refined-shapes",
+    "dcp-v2": "dcp-v2-shapes",
     "rpmnet": "rpmnet-refined-shapes",
     "pointnetlk": "pointnetlk-shapes",
 }
