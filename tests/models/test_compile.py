@@ -7,7 +7,7 @@ import torch
 
 from models.helpers import make_batch, small_dcp, small_rpmnet
 from spoonful.geometry import SpoonfulLayer
-from spoonful.models import Inference
+from spoonful.models import save_program
 
 # Tracing takes time for every operation: as few as show everything there is.
 SHORT = {
@@ -64,8 +64,7 @@ def test_inference_exports_and_runs_from_the_exported_program(build, tmp_path):
         inputs += [batch.source_normals, batch.target_normals]
     with torch.no_grad():
         expected = model(batch).pose
-        program = torch.export.export(Inference(model), tuple(inputs))
-        torch.export.save(program, tmp_path / "model.pt2")
-        rotation, translation = torch.export.load(tmp_path / "model.pt2").module()(*inputs)
+        path = save_program(model, tmp_path / "model.pt2", points=(24, 20))
+        rotation, translation = torch.export.load(path).module()(*inputs)
     torch.testing.assert_close(rotation, expected.rotation)
     torch.testing.assert_close(translation, expected.translation)

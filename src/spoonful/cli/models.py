@@ -1,8 +1,10 @@
-"""`spoonful models`: the weights that come with the package."""
+"""`spoonful models`: the weights that come with the package, and models as programs."""
 
 from __future__ import annotations
 
 import json
+import logging
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +13,9 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from spoonful.evaluation import open_method
 from spoonful.evaluation.result import Result
+from spoonful.models import RegistrationModel, save_program
 from spoonful.training import shipped
 
 app = typer.Typer(no_args_is_help=True, help="The weights that come with the package.")
@@ -48,6 +52,33 @@ def check_models() -> None:
     for name in shipped.names():
         shipped.load(name)
         typer.echo(f"{name}: as its card says")
+
+
+@app.command(name="export")
+def export_model(
+    model: Annotated[
+        str,
+        typer.Argument(help="A shipped model, a training run's folder, or weights as dcp-v2:FILE."),
+    ],
+    file: Annotated[Path, typer.Argument(help="NAME.pt2 for torch, NAME.onnx for ONNX runtimes.")],
+    points: Annotated[int, typer.Option(help="Of each cloud, which the file then needs.")] = 1024,
+) -> None:
+    """Write a model as a program that needs nothing of this package.
+
+    [bold]Examples[/bold]
+
+      spoonful models export dcp-v2 dcp.onnx --points 1024
+
+      spoonful models export runs/mine mine.pt2 --points 717
+    """
+    network = open_method(model).run
+    if not isinstance(network, RegistrationModel):
+        raise ValueError(f"{model} is no network, so there is nothing to export")
+    # torch speaks of its own deprecated names, and of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings(action="ignore"):
+        path = save_program(network, file, points=(points, points))
+    typer.echo(f"wrote {path}, {path.stat().st_size / 2**20:.1f} MiB")
 
 
 @app.command(name="publish")

@@ -9,7 +9,7 @@ is what to train on, `model.register(source, target)` registers one pair of any 
 from spoonful.models.checkpoints import load_published
 from spoonful.models.contract import RegistrationModel
 from spoonful.models.dcp import DCP, cycle_loss
-from spoonful.models.export import Inference
+from spoonful.models.export import Inference, save_program
 from spoonful.models.pointnetlk import PointNetLK
 from spoonful.models.polish import polish
 from spoonful.models.rpmnet import RPMNet
@@ -24,5 +24,6 @@ __all__ = [
     "cycle_loss",
     "load_published",
     "polish",
+    "save_program",
     "sinkhorn",
 ]

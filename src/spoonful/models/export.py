@@ -1,15 +1,23 @@
-"""The inference path as a module of plain tensors, for `torch.export` and other languages.
-
-(ONNX has no singular value decomposition, which Kabsch needs, so it is not offered.)
-"""
+"""The inference path as a module of plain tensors, and as a file for other programs."""
 
 from __future__ import annotations
 
+import io
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from spoonful.batch import Batch
-from spoonful.geometry import Pose
+from spoonful.extras import require
+from spoonful.files import write_whole
+from spoonful.geometry import Pose, kernels
 from spoonful.models.contract import RegistrationModel
+
+_INPUTS = ("source", "target", "source_normals", "target_normals")
 
 
 class Inference(nn.Module):
@@ -18,7 +26,6 @@ class Inference(nn.Module):
     Args:
         model: any registration model; it is put in eval mode.
 
-    >>> import torch
     >>> from spoonful.models import DCP
     >>> clouds = torch.rand(1, 32, 3), torch.rand(1, 32, 3)
     >>> program = torch.export.export(Inference(DCP(emb_dims=16, ff_dims=16)), clouds)
@@ -42,3 +49,133 @@ class Inference(nn.Module):
         batch = Batch(source, target, source_normals, target_normals)
         pose: Pose = self.model(batch).pose
         return pose.rotation, pose.translation
+
+
+def save_program(
+    model: RegistrationModel,
+    path: str | os.PathLike[str],
+    *,
+    points: tuple[int, int] = (1024, 1024),
+) -> Path:
+    """Write a model's inference path as a program that needs nothing of Spoonful.
+
+    It takes one pair of clouds of fixed sizes, as the network sees them (centred, in the unit
+    ball), with normals for a model that reads them, and returns rotation (1, 3, 3) and translation
+    (1, 3). What else `RegistrationModel.register` does, draw points, scale and polish, is left to
+    the program's user.
+
+    Args:
+        model: any registration model; it is put in eval mode.
+        path: `.pt2` for `torch.export.load` and for C++; `.onnx` for ONNX runtimes, with inputs
+            `source`, `target` and perhaps `source_normals`, `target_normals`, and outputs
+            `rotation`, `translation`.
+        points: of the source and of the target.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        MissingExtra: for `.onnx`, onnx or onnxscript is not installed.
+        ValueError: the name ends otherwise, or ONNX lacks what the model does (PointNetLK's
+            Cholesky factors).
+    """
+    suffix = Path(path).suffix
+    if suffix not in (".pt2", ".onnx"):
+        raise ValueError(f"path must end in .pt2 or .onnx, got {os.fspath(path)!r}")
+    if min(points) < 3:
+        raise ValueError(f"points must be at least 3 and 3, got {points}")
+    if suffix == ".onnx":
+        for module in ("onnx", "onnxscript"):
+            require(module, extra="onnx", why="Writing ONNX files")
+    device = next(model.parameters()).device
+    sizes = (*points, *points) if model.needs_normals else points
+    # Only shapes are read. A tensor that came twice would be taken for one input.
+    inputs = tuple(torch.zeros(1, size, 3, device=device) for size in sizes)
+    content = io.BytesIO()
+    # Kernels of our own would be needed wherever the program runs.
+    with torch.no_grad(), kernels.disabled():
+        program = torch.export.export(Inference(model), inputs)
+        if suffix == ".pt2":
+            torch.export.save(program, content)
+        else:
+            try:
+                content.write(_onnx(program, _INPUTS[: len(inputs)]))
+            except torch.onnx.OnnxExporterError as error:
+                raise ValueError(
+                    f"ONNX cannot express all that {type(model).__name__} does; write a .pt2 file"
+                ) from error
+    return write_whole(path, content.getvalue())
+
+
+def _onnx(program: torch.export.ExportedProgram, names: tuple[str, ...]) -> bytes:
+    # ONNX has no singular value decomposition; of a 3x3 matrix it is some arithmetic. Nor has it
+    # atan2, and what torch puts in its place takes atan2(0, -1) for -pi.
+    aten = torch.ops.aten
+    replaced = {aten.linalg_svd.default: svd_by_arithmetic, aten.atan2.default: atan2_by_atan}
+    program = program.run_decompositions(replaced)
+    made: Any = torch.onnx.export(
+        program,
+        dynamo=True,
+        verbose=False,
+        input_names=list(names),
+        output_names=["rotation", "translation"],
+        # Runtimes simplify what they load; doing so here takes minutes.
+        optimize=False,
+    )
+    return made.model_proto.SerializeToString()
+
+
+def svd_by_arithmetic(
+    matrix: Tensor, full_matrices: bool = True, *, driver: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.linalg.svd` of (..., 3, 3) by Jacobi's one-sided method, without LAPACK.
+
+    Pairs of columns of A V are turned until they are orthogonal, the longer one first. What they
+    lack is squared from round to round: after four it is less than float32's rounding.
+
+    Args:
+        matrix: (..., 3, 3), with entries about one, as `kabsch` scales them.
+        full_matrices: of no meaning for square matrices.
+        driver: of none for this method.
+
+    >>> U, s, Vh = svd_by_arithmetic(torch.diag(torch.tensor([1.0, -3, 2])))
+    >>> s
+    tensor([3., 2., 1.])
+    """
+    del full_matrices, driver
+    eye = torch.eye(3, dtype=matrix.dtype, device=matrix.device)
+    columns = [*torch.cat([matrix, eye.expand_as(matrix)], -2).unbind(-1)]  # of A V over V
+    for i, j in 4 * ((0, 1), (0, 2), (1, 2)):
+        p, q = columns[i], columns[j]
+        a, b = p[..., :3], q[..., :3]
+        angle = torch.atan2(2 * _dot(a, b), _dot(a + b, a - b)) / 2
+        columns[i] = angle.cos() * p + angle.sin() * q
+        columns[j] = angle.cos() * q - angle.sin() * p
+    a, b, c = (column[..., :3] for column in columns)
+    # Where a column is zero, whatever is orthogonal to those before it.
+    x = _unit(a, eye[0])
+    y = _unit(b - _dot(x, b) * x, _unit(torch.linalg.cross(x, eye[2].expand_as(x)), eye[1]))
+    z = torch.linalg.cross(x, y)
+    z = torch.where(_dot(z, c) < 0, -z, z)
+    s = torch.cat([_dot(x, a), _dot(y, b), _dot(z, c)], -1)
+    return torch.stack([x, y, z], -1), s, torch.stack([column[..., 3:] for column in columns], -2)
+
+
+def atan2_by_atan(y: Tensor, x: Tensor) -> Tensor:
+    """`torch.atan2`, without the sign of zero.
+
+    >>> atan2_by_atan(torch.tensor([0.0, 0, 1, -1]), torch.tensor([-1.0, 0, 0, 1]))
+    tensor([ 3.1416,  0.0000,  1.5708, -0.7854])
+    """
+    slope = torch.where(x == 0, torch.where(y == 0, y, y / x.abs()), y / x)
+    half_turn = torch.where(x < 0, torch.where(y < 0, -math.pi, math.pi), 0.0)
+    return slope.atan() + half_turn
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    return (a * b).sum(-1, keepdim=True)
+
+
+def _unit(vector: Tensor, otherwise: Tensor) -> Tensor:
+    length = _dot(vector, vector).sqrt()
+    return torch.where(length < 1e-18, otherwise, vector / length)

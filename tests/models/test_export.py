@@ -1,0 +1,95 @@
+"""Models as programs: the numbers are the model's, and nothing of this package is needed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+from models.helpers import make_batch, small_dcp
+from spoonful.extras import MissingExtra
+from spoonful.models import save_program
+from spoonful.models.export import atan2_by_atan, svd_by_arithmetic
+
+
+def matrices(kind: str) -> torch.Tensor:
+    random = torch.Generator().manual_seed(0)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(2000, *shape, generator=random)
+
+    made = {
+        "any": lambda: normal(3, 3),
+        "planar": lambda: normal(3, 2) @ normal(2, 3),
+        "on a line": lambda: normal(3, 1) @ normal(1, 3),
+        "graded": lambda: normal(3, 3) * torch.tensor([1.0, 1e-3, 1e-6]),
+        "almost rotations": lambda: torch.linalg.qr(normal(3, 3)).Q + 1e-4 * normal(3, 3),
+        "along axes": lambda: torch.diag_embed(torch.eye(3)[[0, 1, 2]] - 0.5),
+        "mirrored": lambda: torch.diag(torch.tensor([1.0, 1, -1])),
+        "zero": lambda: torch.zeros(3, 3),
+    }[kind]()
+    return made / made.abs().amax((-1, -2), keepdim=True).clamp_min(1e-30)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["any", "planar", "on a line", "graded", "almost rotations", "along axes", "mirrored", "zero"],
+)
+def test_singular_values_by_arithmetic_are_lapacks(kind):
+    A = matrices(kind)
+    U, s, Vh = svd_by_arithmetic(A)
+    near = {"rtol": 0, "atol": 3e-6}
+    torch.testing.assert_close(U * s.unsqueeze(-2) @ Vh, A, **near)
+    torch.testing.assert_close(s, torch.linalg.svdvals(A.double()).float(), **near)
+    for orthogonal in (U, Vh):
+        torch.testing.assert_close(orthogonal.mT @ orthogonal, torch.eye(3).expand_as(A), **near)
+
+
+def test_angles_by_arithmetic_are_torchs():
+    values = torch.tensor([-2.0, -1, -1e-30, 0, 1e-30, 1, 2])
+    y, x = torch.meshgrid(values, values, indexing="ij")
+    torch.testing.assert_close(atan2_by_atan(y, x), torch.atan2(y, x))
+    # What torch's own conversion to ONNX gets wrong, and opposite normals need.
+    assert atan2_by_atan(torch.zeros(1), -torch.ones(1)) == torch.pi
+    # Dot products may be a negative zero.
+    assert atan2_by_atan(torch.ones(1), torch.tensor([-0.0])) == torch.pi / 2
+
+
+# torch's own use of its deprecated names.
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_onnx_runtime_finds_the_models_pose(tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model = small_dcp(pointer="identity").eval()  # a small graph: converting takes seconds
+    batch = make_batch(1, 24, 24)
+    with torch.no_grad():
+        expected = model(batch).pose
+    session = runtime.InferenceSession(save_program(model, tmp_path / "dcp.onnx", points=(24, 24)))
+    given = {"source": batch.source.numpy(), "target": batch.target.numpy()}
+    rotation, translation = session.run(["rotation", "translation"], given)
+    torch.testing.assert_close(torch.from_numpy(rotation), expected.rotation, rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        torch.from_numpy(translation), expected.translation, rtol=0, atol=1e-4
+    )
+
+
+def test_mistakes_are_named(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"path must end in \.pt2 or \.onnx, got 'dcp\.pth'"):
+        save_program(small_dcp(), "dcp.pth")
+    with pytest.raises(ValueError, match=r"points must be at least 3 and 3, got \(24, 2\)"):
+        save_program(small_dcp(), tmp_path / "dcp.pt2", points=(24, 2))
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(
+        MissingExtra, match=r"^Writing ONNX files needs onnxscript: pip install 'spoonful\[onnx\]'$"
+    ):
+        save_program(small_dcp(), tmp_path / "dcp.onnx", points=(24, 24))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_has_nothing_to_export_of_a_method_without_a_network(capsys):
+    pytest.importorskip("typer")
+    from spoonful.cli.app import run
+
+    assert run(["models", "export", "icp", "icp.onnx"]) == 2
+    assert "icp is no network, so there is nothing to export" in capsys.readouterr().err
