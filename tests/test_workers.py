@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -73,19 +70,3 @@ def test_a_plain_worker_has_nothing_of_the_callers(tmp_path):
         modules = worker("modules")
         assert worker("read") == ""
     assert not {"torch", "numpy", "spoonful", "pytest"} & set(modules)
-
-
-def test_a_script_without_a_guard_can_use_a_plain_worker(tmp_path):
-    # A worker that imported its caller's script would run it again, and again.
-    (tmp_path / "functions.py").write_text(FUNCTIONS)
-    script = tmp_path / "script.py"
-    source = Path(sys.modules[Worker.__module__].__file__ or "").parents[1]
-    script.write_text(
-        f"import sys; sys.path.insert(0, {str(source)!r})\n"
-        "from pathlib import Path\n"
-        "from spoonful.workers import PlainWorker\n"
-        "with PlainWorker(Path(__file__).with_name('functions.py'), 'do') as worker:\n"
-        "    print(worker('divide', 4))\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("0.25\n", "")
