@@ -191,18 +191,21 @@ class PlainWorker(Worker):
     Args:
         file: where the function is.
         name: the function's.
+        python: the command of another interpreter, which finds modules where it always does: one of
+            Python 3.11 or later, that need not have Spoonful. Empty for this process's own.
     """
 
-    def __init__(self, file: Path, name: str) -> None:
+    def __init__(self, file: Path, name: str, *, python: Sequence[str] = ()) -> None:
         super().__init__()
-        self._command = [sys.executable, "-P", __file__, str(file), name]
+        self._command = [*(python or [sys.executable]), "-P", __file__, str(file), name]
+        self._own_path = bool(python)
 
     def _launch(self, theirs: Connection[Any, Any]) -> _Interpreter:
         assert self._pipe is not None
         made = _Interpreter(self._command, stdin=_descriptor(theirs), stdout=2)
         # A process that died just now is found out by the first call.
         with contextlib.suppress(BrokenPipeError):
-            self._pipe.send(sys.path)
+            self._pipe.send(None if self._own_path else sys.path)
         return made
 
 
@@ -298,7 +301,9 @@ def _main(file: str, name: str) -> None:
     """A plain worker's life: this module is then a script, and all there is of Spoonful."""
     pipe = _connection(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nothing for libraries to read
-    sys.path[:] = pipe.recv()
+    path = pipe.recv()
+    if path is not None:
+        sys.path[:] = path
     _serve(pipe, runpy.run_path(file)[name])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 import pytest
@@ -67,6 +68,24 @@ def test_what_cannot_be_imported_is_an_error(tmp_path):
     )
     with pytest.raises(ImportError, match=r"OSError: libusb-1\.0\.so\.0: cannot open"):
         call(f"{broken}:f")
+
+
+def test_another_interpreter_has_a_helper_and_modules_of_its_own(tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def f(): return 'found'")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    isolate._helper().stop()  # the next one has the new path
+    other = (sys.executable, "-X", "utf8")
+    assert call("only_here:f").value == "found"
+    with pytest.raises(ModuleNotFoundError):
+        call("only_here:f", python=other)
+    assert call("os:getpid", python=other).value != call("os:getpid").value
+    assert call("builtins:eval", "__import__('sys').flags.utf8_mode", python=other).value == 1
+    isolate._helper(other).stop()
+
+
+def test_an_interpreter_that_is_not_there_is_an_error():
+    with pytest.raises(FileNotFoundError, match="no/such/python"):
+        call("os:getpid", python=("no/such/python",))
 
 
 def test_seconds_must_be_positive():

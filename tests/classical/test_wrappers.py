@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import shlex
 import sys
 import textwrap
 import time
@@ -223,7 +224,7 @@ def test_a_library_that_hangs_is_stopped_and_the_rest_of_a_batch_goes_on(monkeyp
 
 
 def test_a_missing_library_is_one_sentence(monkeypatch):
-    def missing(function: str) -> None:
+    def missing(function: str, **_: object) -> None:
         raise ModuleNotFoundError("No module named 'open3d'", name="open3d")
 
     monkeypatch.setattr(isolate, "prepare", missing)
@@ -232,7 +233,7 @@ def test_a_missing_library_is_one_sentence(monkeypatch):
 
 
 def test_a_missing_system_library_is_one_sentence(monkeypatch):
-    def broken(function: str) -> None:
+    def broken(function: str, **_: object) -> None:
         raise ImportError("OSError: libusb-1.0.so.0: cannot open shared object file")
 
     monkeypatch.setattr(isolate, "prepare", broken)
@@ -282,6 +283,7 @@ def kiss_stand_in(monkeypatch, tmp_path):
     if importlib.util.find_spec("kiss_matcher") is not None:
         pytest.skip("kiss_matcher is installed: the tests above run it")
     (tmp_path / "kiss_matcher.py").write_text(KISS)
+    monkeypatch.delenv("SPOONFUL_PYTHON_KISS_MATCHER", raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     isolate._helper().stop()  # the next one has the new path
     yield
@@ -302,6 +304,41 @@ def test_kiss_matcher_is_called_as_documented_at_any_scale(kiss_stand_in, scale)
     found = KISSMatcher.published().register(flat, flat)
     assert found.status == ("failed",)
     assert torch.equal(found.pose.rotation, torch.eye(3))
+
+
+def test_a_library_may_be_in_another_python(monkeypatch, tmp_path):
+    (tmp_path / "kiss_matcher.py").write_text(KISS)
+    about = tmp_path / "kiss_matcher-9.8.7.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: kiss-matcher\nVersion: 9.8.7\n")
+    # An interpreter of which ours knows nothing but its command, which may be one of many words.
+    starter = tmp_path / "a python.py"
+    starter.write_text(
+        "import os, subprocess, sys\n"
+        f"there = {{**os.environ, 'PYTHONPATH': {str(tmp_path)!r}}}\n"
+        "sys.exit(subprocess.call([sys.executable, *sys.argv[1:]], env=there))"
+    )
+    command = [sys.executable, str(starter)]
+    monkeypatch.setenv("SPOONFUL_PYTHON_KISS_MATCHER", shlex.join(command))
+    cloud = shape(200, 7)
+    pose = Pose(random_rotation(generator=torch.Generator().manual_seed(1)), torch.ones(3))
+    found = KISSMatcher.published().register(cloud, pose.apply(cloud))
+    assert found.status == ("ok",)
+    assert off(found.pose, pose) < 0.1
+    assert library.library_version("kiss_matcher") == "9.8.7"
+    isolate._helper(command).stop()
+
+
+def test_a_python_without_the_library_is_one_sentence(monkeypatch):
+    where = "the Python of SPOONFUL_PYTHON_SMALL_GICP"
+    bare = [sys.executable, "-S", "-E"]  # it has the standard library alone
+    monkeypatch.setenv("SPOONFUL_PYTHON_SMALL_GICP", shlex.join(bare))
+    with pytest.raises(MissingExtra, match=f"^small_gicp needs numpy, which is not in {where}$"):
+        SmallGICP.published().check()
+    isolate._helper(bare).stop()
+    monkeypatch.setenv("SPOONFUL_PYTHON_SMALL_GICP", "no/such/python")
+    with pytest.raises(MissingExtra, match=f"^small_gicp cannot run {where}: .*no/such/python"):
+        SmallGICP.published().check()
 
 
 @pytest.mark.parametrize(

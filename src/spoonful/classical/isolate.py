@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,7 +47,13 @@ class Outcome(NamedTuple):
     message: str = ""
 
 
-def call(function: str, *args: Any, seconds: float = 60.0, **options: Any) -> Outcome:
+def call(
+    function: str,
+    *args: Any,
+    seconds: float = 60.0,
+    python: Sequence[str] = (),
+    **options: Any,
+) -> Outcome:
     """Call a function in the helper process of this one.
 
     Args:
@@ -54,9 +61,11 @@ def call(function: str, *args: Any, seconds: float = 60.0, **options: Any) -> Ou
             the helper, and not here.
         args: picklable, as `options` and what the function returns must be.
         seconds: how long the call may take.
+        python: the command of the helper's interpreter; empty for that of this process.
         options: passed by name.
 
     Raises:
+        OSError: `python` cannot be run.
         ModuleNotFoundError: the function's module, or one that it imports, is not there.
         ImportError: it is there and does not load.
 
@@ -65,20 +74,20 @@ def call(function: str, *args: Any, seconds: float = 60.0, **options: Any) -> Ou
     """
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}")
-    return _helper().call(function, args, options, seconds)
+    return _helper(python).call(function, args, options, seconds)
 
 
-def prepare(function: str) -> None:
+def prepare(function: str, *, python: Sequence[str] = ()) -> None:
     """Import a function in the helper, without calling it; raises as `call` does."""
-    _helper().prepare(function)
+    _helper(python).prepare(function)
 
 
 class Helper:
     """A process that makes calls, one at a time; started when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
-        self._worker = PlainWorker(_SERVE, "answer")
+        self._worker = PlainWorker(_SERVE, "answer", python=python)
         self._imported: set[str] = set()
 
     def call(
@@ -119,14 +128,15 @@ class Helper:
         return Outcome(OK, value) if kind == "value" else Outcome(FAILED, message=value)
 
 
-_helpers: dict[int, Helper] = {}
+_helpers: dict[tuple[int, tuple[str, ...]], Helper] = {}
 
 
-def _helper() -> Helper:
+def _helper(python: Sequence[str] = ()) -> Helper:
     """The helper of this process: a fork must not talk through its parent's pipes."""
-    pid = os.getpid()
-    if pid not in _helpers:
-        _helpers.clear()
-        _helpers[pid] = Helper()
-        atexit.register(_helpers[pid].stop)
-    return _helpers[pid]
+    key = os.getpid(), tuple(python)
+    if key not in _helpers:
+        for other in [other for other in _helpers if other[0] != key[0]]:
+            del _helpers[other]
+        _helpers[key] = Helper(python)
+        atexit.register(_helpers[key].stop)
+    return _helpers[key]

@@ -3,10 +3,16 @@
 Each such method is a few settings and a small script in `spoonful.classical.native`, which calls
 the library for one pair in a helper process (`spoonful.classical.isolate`). A crash in it, a hang
 or a pose that is none ends in a status, with the pose that the method started from.
+
+A library may be installed in another Python than this one: `SPOONFUL_PYTHON_` and the name of its
+module, in capitals, is an environment variable that says which.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,17 +68,26 @@ class LibraryMethod(PairwiseMethod):
         The import is tried in the helper: it may take the process down where it is broken.
         """
         require("numpy", extra=self.extra, why=self.name)
+        python = interpreter(self.library)
+        there = f"in the Python of {_variable(self.library)}" if python else "here"
         try:
-            isolate.prepare(f"{_NATIVE / self.script}")
+            isolate.prepare(f"{_NATIVE / self.script}", python=python)
         except ModuleNotFoundError as error:
-            if error.name is None or error.name.split(".")[0] != self.library:
+            missing = (error.name or "").split(".")[0]
+            if python and missing in (self.library, "numpy"):
+                raise MissingExtra(f"{self.name} needs {missing}, which is not {there}") from None
+            if missing != self.library:
                 raise
             raise MissingExtra(
                 f"{self.name} needs {self.library}: pip install 'spoonful[{self.extra}]'"
             ) from None
         except ImportError as error:
             raise MissingExtra(
-                f"{self.name} needs {self.library}, which does not load here: {error}"
+                f"{self.name} needs {self.library}, which does not load {there}: {error}"
+            ) from None
+        except OSError as error:
+            raise MissingExtra(
+                f"{self.name} cannot run the Python of {_variable(self.library)}: {error}"
             ) from None
 
     def _solve_pair(
@@ -90,6 +105,7 @@ class LibraryMethod(PairwiseMethod):
             f"{_NATIVE / self.script}",
             *map(_array, (source, target, source_normals, target_normals, start.matrix())),
             seconds=self.seconds,
+            python=interpreter(self.library),
             **self._options(source, target),
         )
         if found.value is None:
@@ -109,6 +125,36 @@ class LibraryMethod(PairwiseMethod):
             weights=weights,
             status=(status,),
         )
+
+
+def interpreter(library: str) -> tuple[str, ...]:
+    """The command of the Python that has a library, by its module; empty where that is this one.
+
+    >>> os.environ["SPOONFUL_PYTHON_SOME_LIBRARY"] = "/opt/other/bin/python -X utf8"
+    >>> interpreter("some_library"), interpreter("another")
+    (('/opt/other/bin/python', '-X', 'utf8'), ())
+    """
+    return tuple(shlex.split(os.environ.get(_variable(library), "")))
+
+
+def library_version(library: str) -> str:
+    """The version of a library, by its module, in the Python that has it; "none" if none has.
+
+    >>> library_version("torch") == torch.__version__, library_version("no_such_library")
+    (True, 'none')
+    """
+    for distribution in (library, f"{library}-cpu"):  # as Open3D's smaller package is called
+        with contextlib.suppress(ModuleNotFoundError, OSError):
+            found = isolate.call(
+                "importlib.metadata:version", distribution, python=interpreter(library)
+            )
+            if found.value is not None:
+                return str(found.value)
+    return "none"
+
+
+def _variable(library: str) -> str:
+    return f"SPOONFUL_PYTHON_{library.upper()}"
 
 
 def radius(source: Tensor, target: Tensor) -> float:

@@ -17,14 +17,12 @@ In a process group of `torch.distributed` the pairs are shared out, and all proc
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
 import torch
@@ -34,6 +32,7 @@ from torch import Tensor
 from spoonful.batch import Batch
 from spoonful.classical import presets
 from spoonful.classical.contract import ClassicalMethod, PairwiseMethod
+from spoonful.classical.library import library_version
 from spoonful.classical.presets import Tuned
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
@@ -392,18 +391,6 @@ def _library(method: ClassicalMethod) -> dict[str, str]:
     """The version of the library that a method calls, if it calls one."""
     name = getattr(method, "library", None)
     return {} if name is None else {name: library_version(name)}
-
-
-def library_version(name: str) -> str:
-    """The version of an installed library, by the name of its module; "none" if there is none.
-
-    >>> library_version("torch") == torch.__version__, library_version("no_such_library")
-    (True, 'none')
-    """
-    for distribution in (name, f"{name}-cpu"):  # as Open3D's smaller package is called
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            return metadata.version(distribution)
-    return "none"
 
 
 def _plain(method: ClassicalMethod) -> Mapping[str, Any]:
