@@ -8,7 +8,8 @@
 pinned process each. ICP and RPM, which take batches, have one process on the device, and Go-ICP
 has several, since it takes a pair at a time and waits for its own small steps. A lane tunes its
 methods on training pairs, then measures them on test items, as far as `--seconds` go. When all are
-done, a last lane measures times, with nothing else at work on the machine.
+done, a last lane measures times, with nothing else at work on the machine. What its folder has
+already is not done again, so that several runs can share the work.
 
 `collect` keeps what the tables print and where it is from; `collect --presets` also puts the tuned
 settings into the package. Needs torch and numpy; methods whose libraries are missing are left out.
@@ -40,13 +41,13 @@ from _harness import RESULTS, machine
 from spoonful.batch import Batch
 from spoonful.classical import presets
 from spoonful.classical.fgr import FGR
-from spoonful.classical.library import LibraryMethod
+from spoonful.classical.library import LibraryMethod, library_version
 from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method, tables
 from spoonful.evaluation.result import strict_json, write_text
-from spoonful.evaluation.tuning import library_version, tune
+from spoonful.evaluation.tuning import tune
 from spoonful.extras import MissingExtra
 from spoonful.registration import Registration
 from spoonful.training import corpora, shipped
@@ -67,7 +68,10 @@ MARKS = "<!-- baselines: {} -->", "<!-- end -->"
 
 @dataclass(frozen=True)
 class Tune:
-    """Search settings of a method for a protocol; `share` is of the lane's time, for its trials."""
+    """Search settings of a method for a protocol.
+
+    No trial begins after `share` of the lane's time, or after `seconds` where they are given.
+    """
 
     method: str
     protocol: str
@@ -75,6 +79,7 @@ class Tune:
     items: int
     share: float
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     """What is done, and by how many processes; the last lane measures times, alone."""
     device = options.device
     three, two = ("rpm-crop", "dcp-clean", "rpm-jitter"), ("rpm-crop", "dcp-clean")
-    quick = {"seconds": 2.0}  # settings that take longer are none to choose
+    quick = {"seconds": options.pair_seconds}  # settings that take longer are none to choose
     library: tuple[Tune | Measure, ...] = (
         *(Tune("kiss-matcher", on, 64, 120, 0.09, quick) for on in two),
         *(Tune("small_gicp", on, 64, 288, 0.04, quick) for on in two),
@@ -124,7 +129,7 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     if "pointnetlk-shapes" in shipped.names():
         batched += tuple(_measured("pointnetlk", tuned_on=(), batch=64))
     # Less time in trials, of which there are many.
-    short, long = ({"time_limit": share * options.goicp_seconds} for share in (0.3, 1.0))
+    short, long = ({"time_limit": share * options.goicp_seconds} for share in (0.5, 1.0))
     waiting_too: tuple[Tune | Measure, ...] = (
         *(Tune("goicp", on, 40, 36, 0.17, short) for on in two),
         *_measured("goicp", tuned_on=two, limit=60, batch=1, fixed=long),
@@ -144,7 +149,32 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
         Lane("goicp", waiting, device, _ordered(waiting_too)),
         Lane("times", 1, device, times),
     ]
+    found = [_chosen(lane, options) for lane in found]
     return [_rehearsed(lane) for lane in found] if options.rehearse else found
+
+
+def _chosen(lane: Lane, options: argparse.Namespace) -> Lane:
+    """The steps of the methods that were asked for, with the trials and items that were."""
+    steps: list[Tune | Measure] = []
+    for step in lane.steps:
+        if options.methods and step.method not in options.methods:
+            continue
+        if lane.name == "times":
+            if step.method not in options.untimed:
+                steps.append(step)
+        elif isinstance(step, Tune):
+            if options.tune_for and step.protocol not in options.tune_for:
+                continue
+            if step.method in options.search:
+                trials, items, seconds = options.search[step.method]
+                step = replace(step, trials=int(trials), items=int(items), seconds=seconds)
+            steps.append(step)
+        elif not options.measure_on or step.protocol in options.measure_on:
+            limit = options.limit.get(step.method, options.limit.get("all", step.limit))
+            # One at a time, so that what is asked for again is known.
+            batch = 1 if step.method in options.untimed else step.batch
+            steps.append(replace(step, limit=limit, batch=batch))
+    return replace(lane, steps=tuple(steps))
 
 
 def _ordered(steps: Sequence[Tune | Measure]) -> tuple[Tune | Measure, ...]:
@@ -215,8 +245,7 @@ def _run_lanes(
             command = [sys.executable, __file__, "lane", lane.name, str(rank), str(core)]
             command += ["--data", options.data, "--device", options.device]
             command += ["--out", str(options.out), "--until", str(until)]
-            command += ["--goicp-seconds", str(options.goicp_seconds), "--cores", str(len(cores))]
-            command += ["--rehearse"] if options.rehearse else []
+            command += ["--cores", str(len(cores)), *_shared(options)]
             work[lane.name].append(subprocess.Popen(command))
     failed: set[str] = set()
     while any(one.poll() is None for group in work.values() for one in group):
@@ -229,6 +258,18 @@ def _run_lanes(
                     one.kill()
         time.sleep(0.2)
     return len(failed | {name for name, group in work.items() if any(p.returncode for p in group)})
+
+
+def _shared(options: argparse.Namespace) -> list[str]:
+    """What `run` and its lanes have in common, as it was given."""
+    given = ["--goicp-seconds", str(options.goicp_seconds)]
+    given += ["--pair-seconds", str(options.pair_seconds)]
+    given += ["--methods", *options.methods, "--untimed", *options.untimed]
+    given += ["--tune-for", *options.tune_for, "--measure-on", *options.measure_on]
+    given += ["--limit", *(f"{name}={count}" for name, count in options.limit.items())]
+    given += ["--search"]
+    given += [f"{name}={','.join(map(str, how))}" for name, how in options.search.items()]
+    return [*given, "--rehearse"] if options.rehearse else given
 
 
 def work_in_lane(options: argparse.Namespace) -> int:
@@ -254,7 +295,8 @@ def work_in_lane(options: argparse.Namespace) -> int:
             continue
         try:
             if isinstance(step, Tune):
-                said = tune_step(step, shapes["train"], options, step.share * span)
+                seconds = step.share * span if step.seconds is None else step.seconds
+                said = tune_step(step, shapes["train"], options, seconds)
             else:
                 said = measure_step(step, lane, shapes["test"], options)
         except MissingExtra as error:
@@ -269,6 +311,9 @@ def work_in_lane(options: argparse.Namespace) -> int:
 
 def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: float) -> str:
     """Search, and write what was found."""
+    file = options.out / "tuned" / f"{step.method}@{step.protocol}.json"
+    if _first_says(file.is_file()):
+        return "there already"
     _check(presets.published(step.method))
     found = tune(
         step.method,
@@ -281,7 +326,6 @@ def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: 
         fixed=step.fixed,
     )
     if options.rank == 0:
-        file = options.out / "tuned" / f"{step.method}@{step.protocol}.json"
         write_text(file, found.tuned.as_json())
     if dist.is_initialized():
         dist.barrier()
@@ -290,15 +334,20 @@ def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: 
 
 def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Namespace) -> str:
     """Measure, and write the result."""
+    name = f"{step.method}@{step.settings}".replace(", ", "-").replace(" ", "-")
+    folder = options.out / ("times" if lane.name == "times" else "results")
+    file = folder / f"{name}-{step.protocol}.json"
+    if _first_says(file.is_file()):
+        return "there already"
     method = _method(step, options.out)
     if method is None:
         return "the same as published, or not tuned"
     _check(method.run)
     on_cpu = _by_library(step.method)
-    # What takes as long as it is let is not run again for its time.
-    limited = "time_limit" in step.fixed
+    # What takes as long as it is let, or is not timed, is not run again for its time.
+    untimed = "time_limit" in step.fixed or step.method in options.untimed
     found = evaluate(
-        replace(method, run=_Once(method.run)) if limited else method,
+        replace(method, run=_Once(method.run)) if untimed else method,
         protocols.get(step.protocol),
         shapes,
         batch_size=step.batch,
@@ -307,12 +356,10 @@ def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Na
         chamfer=False,
     )
     if options.rank == 0:
-        name = f"{step.method}@{step.settings}".replace(", ", "-").replace(" ", "-")
-        folder = options.out / ("times" if lane.name == "times" else "results")
         # Without categories, whose intervals are most of the file.
         slim = replace(found, labels=None, categories=())
-        slim = replace(slim, timing=None) if limited else slim
-        slim.save(folder / f"{name}-{step.protocol}.json")
+        slim = replace(slim, timing=None) if untimed else slim
+        slim.save(file)
     return f"{found['rotation_degrees'].summary.mean:.3f} over {len(found)} items"
 
 
@@ -599,12 +646,38 @@ def _short(value: float | str) -> str:
     return text if "e" not in text else f"{number:.{0 if abs(number) > 1 else 5}f}"
 
 
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(
+class _ByMethod(argparse.Action):
+    """Numbers by method, from words such as rpm=40: one, or three after each other."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        wanted = 1 if self.dest == "limit" else 3
+        found: dict[str, Any] = {}
+        for word in values:
+            name, _, text = word.partition("=")
+            try:
+                numbers = [float(part) for part in text.split(",")]
+            except ValueError:
+                numbers = []
+            if len(numbers) != wanted or name not in ("all", *presets.names(), "identity"):
+                parser.error(
+                    f"{option_string}: {word!r} is not METHOD=NUMBER{',NUMBER' * (wanted - 1)}"
+                )
+            found[name] = int(numbers[0]) if wanted == 1 else tuple(numbers)
+        setattr(namespace, self.dest, found)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    found = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True)
+    commands = found.add_subparsers(required=True)
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--data", default="data/shapes", help="a corpus, as `spoonful train` has it"
@@ -612,6 +685,32 @@ def main() -> int:
     shared.add_argument("--device", default="cpu")
     shared.add_argument("--out", type=Path, required=True)
     shared.add_argument("--goicp-seconds", type=float, default=1.0, help="Go-ICP's, for a pair")
+    shared.add_argument(
+        "--pair-seconds", type=float, default=2.0, help="of a library's in a search, for a pair"
+    )
+    shared.add_argument("--methods", nargs="*", default=[], help="these only")
+    shared.add_argument("--tune-for", nargs="*", default=[], help="these protocols only")
+    shared.add_argument("--measure-on", nargs="*", default=[], help="these protocols only")
+    shared.add_argument(
+        "--limit",
+        nargs="*",
+        default={},
+        action=_ByMethod,
+        help="items to measure at most, as all=100 rpm=40",
+    )
+    shared.add_argument(
+        "--search",
+        nargs="*",
+        default={},
+        action=_ByMethod,
+        help="trials, pairs and seconds of a search, as rpm=12,36,300",
+    )
+    shared.add_argument(
+        "--untimed",
+        nargs="*",
+        default=[],
+        help="methods whose times say nothing, as under an emulator",
+    )
     shared.add_argument("--rehearse", action="store_true", help="next to no trials and items")
     one = commands.add_parser("run", parents=[shared], help="tune and measure")
     one.add_argument("--seconds", type=float, default=110.0, help="begin no step after this time")
@@ -632,7 +731,12 @@ def main() -> int:
     one.add_argument("--summary", type=Path, default=SUMMARY)
     one.add_argument("--into", type=Path)
     one.set_defaults(do=table)
-    options = parser.parse_args()
+    return found
+
+
+def main() -> int:
+    """Run the command."""
+    options = parser().parse_args()
     done: int = options.do(options)
     return done
 

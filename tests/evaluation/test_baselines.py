@@ -102,9 +102,14 @@ def test_nothing_collected_is_a_clear_error(script, tmp_path):
         collected(script, tmp_path)
 
 
+def asked(script, *words):
+    """The options of `run` with these words."""
+    return script.parser().parse_args(["run", "--out", "x", *words])
+
+
 @pytest.mark.parametrize("rehearse", [False, True])
 def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehearse):
-    options = argparse.Namespace(device="cuda", goicp_seconds=1.0, rehearse=rehearse)
+    options = asked(script, "--device", "cuda", *(["--rehearse"] if rehearse else []))
     lanes = script.lanes(options, 16)
     assert sum(lane.processes for lane in lanes[:-1]) == 16
     known = {*presets.names(), *methods.names(), "pointnetlk"}
@@ -124,6 +129,32 @@ def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehears
     assert set(presets.names()) <= measured
     alone = script.lanes(options, 1)
     assert all(lane.processes == 1 for lane in alone)
+
+
+def test_a_run_may_be_of_some_methods_with_fewer_trials_and_items(script):
+    words = ["--methods", "rpm", "fgr", "--limit", "all=100", "rpm=40", "--search", "rpm=8,24,90"]
+    options = asked(script, *words, "--tune-for", "rpm-crop", "--untimed", "fgr")
+    library, batched, goicp, times = script.lanes(options, 2)
+    assert {step.method for step in (*library.steps, *batched.steps)} == {"rpm", "fgr"}
+    assert not goicp.steps
+    assert {step.method for step in times.steps} == {"rpm"}
+    searches = [step for step in batched.steps if isinstance(step, script.Tune)]
+    assert [(s.protocol, s.trials, s.items, s.seconds) for s in searches] == [
+        ("rpm-crop", 8, 24, 90.0)
+    ]
+    limits = {(s.method, s.limit, s.batch) for s in library.steps if isinstance(s, script.Measure)}
+    assert limits == {("fgr", 100, 1)}
+    assert {s.limit for s in batched.steps if isinstance(s, script.Measure)} == {40}
+    # Its lanes are told the same.
+    again = asked(script, *script._shared(options))
+    assert script.lanes(again, 2) == script.lanes(options, 2)
+
+
+@pytest.mark.parametrize("word", ["rpm", "rpm=a", "rpm=1,2,3", "no-such-method=4"])
+def test_a_limit_that_makes_no_sense_is_named(script, word, capsys):
+    with pytest.raises(SystemExit):
+        asked(script, "--limit", word)
+    assert f"--limit: {word!r} is not METHOD=NUMBER" in capsys.readouterr().err
 
 
 def test_a_method_tuned_to_the_published_settings_is_not_measured_twice(script, folder):
