@@ -13,6 +13,8 @@ from spoonful.classical.library import LibraryMethod
 
 # The size of a voxel, in metres, that the library's other defaults were made for.
 _VOXEL = 0.3
+# Points that are worth thinning: below, all of them take a fraction of a second.
+_MANY = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,8 @@ class KISSMatcher(LibraryMethod):
         voxel: size of a voxel, in the clouds' own unit: points are thinned to one a voxel, and all
             other lengths are multiples of it. None for twice the distance of neighbouring points
             of the target.
-        thin: whether points are thinned.
+        thin: whether points are thinned. It is quick, and inexact: matches are of voxels. None to
+            thin clouds of more than 2048 points only.
         normal_gain: the radius from which normals are estimated, in voxels.
         feature_gain: the radius that features describe, in voxels.
         pruning_gain: the noise that pruning allows for, in voxels.
@@ -41,7 +44,7 @@ class KISSMatcher(LibraryMethod):
     script: ClassVar[str] = "kiss_matcher_calls.py:estimate"
 
     voxel: float | None = None
-    thin: bool = True
+    thin: bool | None = None
     normal_gain: float = 3.0
     feature_gain: float = 5.0
     pruning_gain: float = 1.0
@@ -60,7 +63,7 @@ class KISSMatcher(LibraryMethod):
     @classmethod
     def published(cls) -> Self:
         """The library's defaults, with voxels that fit the cloud."""
-        return cls(settings="published")
+        return cls(settings="published", thin=True)
 
     def _options(self, source: Tensor, target: Tensor) -> dict[str, Any]:
         voxel = self.voxel
@@ -69,7 +72,7 @@ class KISSMatcher(LibraryMethod):
         return {
             "scale": _VOXEL / voxel,
             "voxel": _VOXEL,
-            "thin": self.thin,
+            "thin": max(len(source), len(target)) > _MANY if self.thin is None else self.thin,
             "normal_gain": self.normal_gain,
             "feature_gain": self.feature_gain,
             "pruning_gain": self.pruning_gain,
