@@ -324,12 +324,19 @@ def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: 
         seconds=seconds,
         device="cpu" if _by_library(step.method) else options.device,
         fixed=step.fixed,
+        earlier=_earlier(step),
     )
     if options.rank == 0:
         write_text(file, found.tuned.as_json())
     if dist.is_initialized():
         dist.barrier()
     return f"{found.before:.3f} to {found.after:.3f} in {len(found.trials)} trials"
+
+
+def _earlier(step: Tune) -> list[Tuned]:
+    """The package's settings for the protocol, where there are any."""
+    there = step.protocol in presets.tuned_on(step.method)
+    return [presets.tuned(step.method, step.protocol)] if there else []
 
 
 def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Namespace) -> str:

@@ -48,6 +48,15 @@ def test_the_same_seed_finds_the_same(poor):
     assert [t.score for t in one.trials] != [t.score for t in other.trials]
 
 
+def test_what_an_earlier_search_found_is_tried_again(poor):
+    good = Tuned("icp", {"iterations": 40, "trim": 0.0})
+    found = tune("icp", CARD, TRAIN, trials=2, items=9, earlier=[good])
+    assert found.tuned.settings["iterations"] == 40
+    assert [trial.method.iterations for trial in found.trials] == [1, 40]
+    same = Tuned("icp", {"iterations": 1})
+    assert tune("icp", CARD, TRAIN, trials=1, items=3, earlier=[same]).tuned.search["winner"] == 0
+
+
 def test_published_settings_stay_where_nothing_is_better(monkeypatch):
     monkeypatch.setitem(SPACES, "icp", {"max_distance": (1e-6,)})
     found = tune("icp", CARD, TRAIN, trials=2, items=6)
@@ -257,7 +266,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     from spoonful.extras import MissingExtra
     from spoonful.training import corpora
 
-    def missing(function: str) -> None:
+    def missing(function: str, **_: object) -> None:
         raise ModuleNotFoundError("No module named 'open3d'", name="open3d")
 
     monkeypatch.setattr(isolate, "prepare", missing)

@@ -1,7 +1,8 @@
 """Find good settings for a classical method, on training pairs alone.
 
-A search over a small grid of settings, `SPACES`, that begins with the published ones. The first
-half of the trials is drawn at random; each of the others changes one setting of the best so far.
+A search over a small grid of settings, `SPACES`, that begins with the published ones and those that
+an earlier search found. The first half of the trials is drawn at random; each of the others changes
+one setting of the best so far.
 The score of some settings is the mean over pairs of the angle between the rotation found and the
 true one, in degrees: the tables' isotropic error. It is robust, because no angle is above 180; a
 pair without a finite pose counts 180.
@@ -159,6 +160,7 @@ def tune(
     seed: int = 0,
     device: torch.device | str = "cpu",
     fixed: Mapping[str, Any] | None = None,
+    earlier: Sequence[Tuned] = (),
     progress: Callable[[Trial], None] | None = None,
 ) -> Search:
     """Search for settings of a classical method.
@@ -176,6 +178,7 @@ def tune(
         device: where batched methods run.
         fixed: settings by name that all trials have, such as a limit on time that makes more of
             them possible. They are not searched, and the preset has the published ones.
+        earlier: what other searches found, to be tried after the published settings.
         progress: called with each trial as it is done.
 
     >>> from spoonful.data import protocols, synthetic
@@ -196,6 +199,7 @@ def tune(
     began = time.monotonic()
     published, fixed = presets.published(name), dict(fixed or {})
     draws = _Draws(replace(published, **fixed), SPACES[name], set(fixed), trials, seed)
+    draws.put_first([replace(found.build(), **fixed) for found in earlier])
     done: list[Trial] = []
     while len(done) < trials and (method := draws.next(done)) is not None:
         # All processes stop where the first of them does.
@@ -294,11 +298,21 @@ class _Draws:
         self._seen = {str(_plain(self._published))}
         grid = list(itertools.product(*self._space.values()))
         self._grid = iter([grid[place] for place in self._shuffled(len(grid))])
+        self._first: list[ClassicalMethod] = []
+
+    def put_first(self, methods: Sequence[ClassicalMethod]) -> None:
+        """Have methods tried right after the published settings, unless they are those."""
+        for method in methods:
+            if str(_plain(method)) not in self._seen:
+                self._seen.add(str(_plain(method)))
+                self._first.append(method)
 
     def next(self, done: Sequence[Trial]) -> ClassicalMethod | None:
         """The next settings, after the trials so far; None if there are no more."""
         if not done:
             return self._published
+        if self._first:
+            return self._first.pop(0)
         if len(done) >= self._random:
             for trial in sorted(done, key=lambda trial: (trial.score, trial.number))[:FINALISTS]:
                 if (method := self._neighbour(trial.method)) is not None:
