@@ -76,8 +76,7 @@ def save_program(
 
     Raises:
         MissingExtra: for `.onnx`, onnx or onnxscript is not installed.
-        ValueError: the name ends otherwise, or ONNX lacks what the model does (PointNetLK's
-            Cholesky factors).
+        ValueError: the name ends otherwise, or ONNX lacks what the model does.
     """
     suffix = Path(path).suffix
     if suffix not in (".pt2", ".onnx"):
