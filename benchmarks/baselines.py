@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -135,8 +135,9 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
         *_measured("goicp", tuned_on=two, limit=60, batch=1, fixed=long),
     )
     one_by_one = ("icp-open3d", "small_gicp", "kiss-matcher", "fgr")
+    together = 8 if torch.device(device).type == "cpu" else 64
     times = tuple(
-        Measure(name, settings, on, *((8, 1) if name in one_by_one else (64, 64)))
+        Measure(name, settings, on, *((8, 1) if name in one_by_one else (together, together)))
         for name in (*one_by_one, "icp", "rpm")
         for on in two
         for settings in ("published", "tuned")
@@ -217,8 +218,8 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--lanes must name some of {', '.join(LANES)}, got {options.lanes}")
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"processor": machine("cpu"), "device": machine(options.device)}
-    libraries = ("open3d", "small_gicp", "kiss_matcher")
-    about["libraries"] = ", ".join(f"{name} {library_version(name)}" for name in libraries)
+    libraries = {n: library_version(n) for n in ("open3d", "small_gicp", "kiss_matcher")}
+    about["libraries"] = ", ".join(f"{n} {v}" for n, v in libraries.items() if v != "none")
     write_text(options.out / "machine.json", strict_json(about))
     began = time.time()
     until = began + options.seconds
@@ -334,9 +335,12 @@ def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: 
 
 
 def _earlier(step: Tune) -> list[Tuned]:
-    """The package's settings for the protocol, where there are any."""
+    """The package's default settings, and those tuned for the protocol where there are any."""
+    default = asdict(presets.kind(step.method).default())
+    del default["settings"]
     there = step.protocol in presets.tuned_on(step.method)
-    return [presets.tuned(step.method, step.protocol)] if there else []
+    found = [presets.tuned(step.method, step.protocol)] if there else []
+    return [Tuned(step.method, default), *found]
 
 
 def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Namespace) -> str:
@@ -560,7 +564,7 @@ def render(protocol: str, content: Mapping[str, Any]) -> str:
         low, high = map(_short, angle["interval"])
         mean, middle = (
             f"**{_short(angle[name])}**"
-            if _number(angle[name]) == least[name] and row in real
+            if _short(angle[name]) == _short(least[name]) and row in real
             else _short(angle[name])
             for name in ("mean", "median")
         )
@@ -583,10 +587,11 @@ def render(protocol: str, content: Mapping[str, Any]) -> str:
 
 def render_machine(content: Mapping[str, Any]) -> str:
     """On what, and on which data."""
-    lines = [
-        f"- processor: {one['processor']}; device: {one['device']}; {one['libraries']}"
-        for one in content["machines"]
-    ]
+    lines = []
+    for one in content["machines"]:
+        device = "" if one["device"] == one["processor"] else f"; device: {one['device']}"
+        lines.append(f"- processor: {one['processor']}{device}; {one['libraries']}")
+    lines = list(dict.fromkeys(lines))
     data = {f"{row['data']} ({row['fingerprint']})" for row in content["rows"]}
     cards = {f"{row['protocol']} ({row['hash']})" for row in content["rows"]}
     lines.append(f"- data: {', '.join(sorted(data))}; protocols: {', '.join(sorted(cards))}")
@@ -649,6 +654,8 @@ def _short(value: float | str) -> str:
     ('12.3', '0.0123', '0.00000', '1234', 'inf')
     """
     number = _number(value)
+    if abs(number) < 5e-6:
+        return "0.00000"
     text = f"{number:#.3g}".rstrip(".")
     return text if "e" not in text else f"{number:.{0 if abs(number) > 1 else 5}f}"
 
