@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evaluation.small import shapes
+from scripts import load_benchmark
 from spoonful.classical import presets
 from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
@@ -23,12 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("baselines", ROOT / "benchmarks/baselines.py")
-    found = importlib.util.module_from_spec(spec)
-    sys.modules["baselines"] = found
-    spec.loader.exec_module(found)
-    yield found
-    del sys.modules["baselines"]
+    return load_benchmark("baselines")
 
 
 @pytest.fixture

@@ -1,29 +1,17 @@
 """The benchmark of whole trainings: its parts are those of an epoch, its trace is read right."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
+from scripts import load_benchmark
 from spoonful.training.board import Board
 from spoonful.training.journal import Journal
 from training.small import SMALL, blobs
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "training.py"
-
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("benchmark_training", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    before = list(sys.path)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = before
-    del sys.modules[spec.name]
+    return load_benchmark("training")
 
 
 def test_the_parts_of_an_epoch_are_within_it(benchmark):

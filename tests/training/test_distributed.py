@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import paths
 from spoonful.training import train
 from training.small import blobs, small
 from training.two_processes import NETS
@@ -23,7 +24,7 @@ def in_two_processes(folder: Path, net: str) -> list[dict]:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "WORLD_SIZE": "2",
-        "PYTHONPATH": os.pathsep.join([str(script.parents[1]), *sys.path]),
+        "PYTHONPATH": paths(),
     }
     processes = [
         subprocess.Popen(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from scripts import paths
 from spoonful.training import build, checkpoint, tensorfile, train
 from spoonful.training.step import Stepper
 from training.small import blobs, small
@@ -49,10 +50,9 @@ def test_stopping_after_every_step_changes_nothing(tmp_path, settings):
 
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     script = Path(__file__).with_name("kill_and_resume.py")
-    paths = [str(script.parents[1]), *sys.path]
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path), "20", "0"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths()},
         capture_output=True,
         text=True,
     )
