@@ -10,6 +10,7 @@ import torch
 from models.helpers import make_batch, small_dcp, small_rpmnet, with_layer
 from spoonful.geometry import kernels
 from spoonful.metrics import rotation_error_degrees
+from spoonful.models.kernels.edge_ops import edge_summary
 from spoonful.models.matcher import Matcher
 from spoonful.models.neighborhoods import ball, knn
 from spoonful.models.parameters import Annealing
@@ -114,3 +115,21 @@ def test_register_answers_on_the_device_of_the_cloud():
     model = small_dcp().cuda()
     assert model.register(cloud, cloud).pose.rotation.device.type == "cpu"
     assert model.register(cloud.cuda(), cloud.cuda()).pose.rotation.device.type == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("shape", "masked"), [((4, 100, 20, 70), True), ((8, 717, 64, 192), False)]
+)
+def test_extremes_and_sums_of_a_layer_are_torchs(shape, masked):
+    torch.manual_seed(0)
+    y = torch.randn(shape, device="cuda").bfloat16()
+    gamma = torch.randn(shape[-1], device="cuda")
+    mask = torch.rand(shape[:2], device="cuda") < 0.7 if masked else None
+    extreme, arg, stats = edge_summary(y, gamma, mask)
+    sign = torch.where(gamma < 0, -1.0, 1.0)
+    signed = y.float() * sign
+    assert torch.equal(extreme * sign, signed.amax(2))
+    assert torch.equal(signed.gather(2, arg.long().unsqueeze(2)).squeeze(2), signed.amax(2))
+    counted = y.float() if mask is None else y.float() * mask[:, :, None, None]
+    sums = torch.stack([counted.sum((1, 2)), counted.square().sum((1, 2))], 1)
+    assert (stats - sums).abs().max() <= 1e-5 * sums.abs().max()
