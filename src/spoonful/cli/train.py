@@ -15,7 +15,7 @@ from spoonful.training.schedule import clock, seconds
 
 PRESET = "quick, dcp/clean, dcp/unseen, dcp/3dmatch, rpmnet/jitter, rpmnet/crop, \
 rpmnet/crop-no-inlier, pointnetlk/clean, pointnetlk/unseen, pointnetlk/crop; +source, +target, \
-+perturbed or +detached adds the layer."
++perturbed or +detached adds the layer, +matches a loss on the matches."
 
 
 def train(
@@ -44,7 +44,7 @@ def train(
 
       spoonful train quick
 
-      spoonful train dcp/unseen+perturbed --data shapes/ --budget 10m
+      spoonful train dcp/unseen+matches --data shapes/ --budget 10m
 
       spoonful train rpmnet/crop --set refine=target --set optimizer.lr=3e-4 --out runs/mine
 
