@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread each (two run side by side), and repeatable randomness."""
+"""Shared by all tests; see the conftest.py above this folder, too."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("spoonful")
-torch.set_num_threads(1)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
 
 
 @pytest.fixture
