@@ -1,9 +1,12 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and what JSON can hold."""
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
@@ -26,3 +29,18 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
         draft.unlink(missing_ok=True)
         raise
     return final
+
+
+def plain(value: Any) -> Any:
+    """The same as JSON can hold it: what is not a finite number becomes null.
+
+    >>> plain({"loss": float("nan"), "poses": [(1.0, 2)]})
+    {'loss': None, 'poses': [[1.0, 2]]}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value

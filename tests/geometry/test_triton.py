@@ -84,17 +84,8 @@ def test_kabsch_agrees_for_any_number_of_clouds_and_points(clouds, points):
     assert_agrees(kabsch, leaves, [x.double() for x in leaves])
 
 
-@gpu
-def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
-    *leaves, _ = draw(torch.float32, (4,), 300, device="cuda")
-    leaves = [x.requires_grad_() for x in leaves]
-    layer = SpoonfulLayer()
-
-    def step():
-        poses = layer(*leaves).poses()
-        loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
-        return torch.autograd.grad(loss, leaves)
-
+def recorded_in_silence(step):
+    """A CUDA graph of `step` and what it will write; fails if the step waits for the device."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -109,6 +100,21 @@ def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         captured = step()
+    return graph, captured
+
+
+@gpu
+def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
+    *leaves, _ = draw(torch.float32, (4,), 300, device="cuda")
+    leaves = [x.requires_grad_() for x in leaves]
+    layer = SpoonfulLayer()
+
+    def step():
+        poses = layer(*leaves).poses()
+        loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
+        return torch.autograd.grad(loss, leaves)
+
+    graph, captured = recorded_in_silence(step)
     with torch.no_grad():
         for leaf, new in zip(leaves, draw(torch.float32, (4,), 300, seed=1), strict=False):
             leaf.copy_(new)
@@ -171,20 +177,7 @@ def test_packed_it_waits_for_nothing_and_can_be_captured_in_a_graph():
         loss = rotation.cumsum(-1).sum() + translation.sum() + pose.rotation[:, 0].sum()
         return torch.autograd.grad(loss, leaves)
 
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        step()
-    torch.cuda.current_stream().wait_stream(stream)
-    before = torch.cuda.get_sync_debug_mode()
-    try:
-        torch.cuda.set_sync_debug_mode("error")
-        step()
-    finally:
-        torch.cuda.set_sync_debug_mode(before)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = step()
+    graph, captured = recorded_in_silence(step)
     with torch.no_grad():  # other clouds of other sizes, in the same memory
         leaves[0].copy_(leaves[0].roll(7, 0))
         offsets[1:-1] = offsets[1:-1].flip(0).sub(len(source)).neg()

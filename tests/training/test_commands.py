@@ -29,7 +29,7 @@ def test_a_run_stops_and_goes_on_from_the_command_line(tmp_path, flags, capsys):
 
 def test_mistakes_are_one_line(tmp_path, flags, capsys):
     assert main(["quikc"]) == 2
-    assert capsys.readouterr().err.startswith("error: there is no preset 'quikc'; did you mean")
+    assert capsys.readouterr().err.startswith("error: no preset named 'quikc'; did you mean")
     assert main(["quick", *flags, "--set", "optimizer.rate=1"]) == 2
     assert "did you mean" in capsys.readouterr().err
 

@@ -25,10 +25,11 @@ from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation.bootstrap import Interval
+from spoonful.files import plain
 from spoonful.metrics import PoseErrors
 from spoonful.training import checkpoint, corpora, distributed, presets, tensorfile
 from spoonful.training.config import Config, override
-from spoonful.training.journal import Journal, plain
+from spoonful.training.journal import Journal
 from spoonful.training.trainer import Trainer, fast_products
 from spoonful.training.validation import behaviour
 

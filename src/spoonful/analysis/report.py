@@ -18,7 +18,7 @@ from spoonful.analysis import ours, paper
 from spoonful.analysis.drawing import Drawing, Table
 from spoonful.analysis.plots import Mode, rendered, settled, styled
 from spoonful.analysis.subject import Subject
-from spoonful.training.journal import plain
+from spoonful.files import plain
 
 FIGURES: dict[str, Callable[[Subject], Drawing]] = {
     "feasible-set": paper.feasible_set,

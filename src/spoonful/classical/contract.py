@@ -23,6 +23,7 @@ from torch import Tensor
 from spoonful.batch import Batch
 from spoonful.classical.search import indexed
 from spoonful.geometry import Pose
+from spoonful.models.clouds import centroid
 from spoonful.registration import Registration
 
 OK: Final = "ok"
@@ -388,13 +389,6 @@ def _degenerate(points: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return flat if points.shape[1] >= 3 else torch.ones_like(flat)
     return flat | (mask.sum(-1) < 3)
-
-
-def centroid(points: Tensor, mask: Tensor | None) -> Tensor:
-    """The mean of each cloud's points, (B, N, 3) with zeros as padding to (B, 3)."""
-    if mask is None:
-        return points.mean(1)
-    return points.sum(1) / mask.sum(-1, keepdim=True).clamp_min(1)
 
 
 def _shift_centroids(batch: Batch) -> Registration:

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.classical.contract import centroid
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import matvec3
+from spoonful.models.clouds import centroid
 
 
 class Frame(NamedTuple):

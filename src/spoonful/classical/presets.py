@@ -6,7 +6,6 @@ was found: by a search on training pairs alone, which `spoonful tune` repeats.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.classical.contract import ClassicalMethod
+from spoonful.names import named
 
 FOLDER = Path(__file__).parent / "tuned"
 FORMAT = "spoonful.tuned/1"
@@ -103,11 +103,7 @@ def kind(name: str) -> type[ClassicalMethod]:
     Traceback (most recent call last):
     ValueError: no classical method named 'icq'; did you mean 'icp'? There are: icp, ...
     """
-    if name not in _WHERE:
-        close = difflib.get_close_matches(name, _WHERE, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"no classical method named {name!r}{hint}: {', '.join(_WHERE)}")
-    module, cls = _WHERE[name]
+    module, cls = named(name, _WHERE, what="classical method")
     found: type[ClassicalMethod] = getattr(
         importlib.import_module(f"spoonful.classical.{module}"), cls
     )

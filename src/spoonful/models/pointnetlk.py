@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, hat, rotation_from_vector
 from spoonful.geometry.exact import matmul3, matvec3, rotate
-from spoonful.models.clouds import stack
+from spoonful.models.clouds import centroid, stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.norms import batch_norm, linear, running_affine
 from spoonful.models.precision import at_least_float32, full_precision
@@ -146,7 +146,7 @@ class PointNetLK(RegistrationModel):
         with full_precision(batch.source):
             both = stack(batch)
             (source, target), (source_mask, target_mask) = both.split(both.points), both.masks()
-            middle, target_middle = _middle(source, source_mask), _middle(target, target_mask)
+            middle, target_middle = centroid(source, source_mask), centroid(target, target_mask)
             source = _centred(source, middle, source_mask)
             target = _centred(target, target_middle, target_mask)
             if self.training:
@@ -244,13 +244,6 @@ def _layers(*sizes: int) -> nn.Sequential:
     for before, after in pairwise(sizes):
         layers += [nn.Conv1d(before, after, 1), nn.BatchNorm1d(after), nn.ReLU()]
     return nn.Sequential(*layers)
-
-
-def _middle(points: Tensor, mask: Tensor | None) -> Tensor:
-    """Centroids, (B, N, 3) to (B, 3); padding is zero."""
-    if mask is None:
-        return points.mean(1)
-    return points.sum(1) / mask.sum(-1, keepdim=True).clamp_min(1)
 
 
 def _centred(points: Tensor, middle: Tensor, mask: Tensor | None) -> Tensor:

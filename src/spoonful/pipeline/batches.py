@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import quote
 
 from spoonful.extras import MissingExtra, require
-from spoonful.files import write_whole
+from spoonful.files import plain, write_whole
 from spoonful.pipeline import register
-from spoonful.pipeline.posefile import plain, read_pose
+from spoonful.pipeline.posefile import read_pose
 from spoonful.pipeline.report import turn_of, write_report
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 

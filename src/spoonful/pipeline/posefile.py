@@ -12,7 +12,6 @@ Files of other programs are understood too, see `read_pose`.
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.files import write_whole
+from spoonful.files import plain, write_whole
 from spoonful.geometry import Pose, kabsch
 
 FORMAT = "spoonful-pose"
@@ -123,21 +122,6 @@ def check_matrix(matrix: Any, name: str = "pose") -> Tensor:
         else:
             what = f"is a reflection (determinant {determinant:.3g})"
         raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
-    return value
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold: what is not a finite number becomes null.
-
-    >>> plain({"rmse": float("nan"), "poses": [(1.0, 2)]})
-    {'rmse': None, 'poses': [[1.0, 2]]}
-    """
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {name: plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
     return value
 
 

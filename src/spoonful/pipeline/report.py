@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from spoonful.extras import require
+from spoonful.files import plain
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
-from spoonful.pipeline.posefile import plain
 from spoonful.view import (
     CloudLayer,
     ColorScale,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
+from spoonful.files import plain
 from spoonful.training import tensorfile
 
 
@@ -38,18 +38,3 @@ class Journal:
             return []
         whole = self.path.read_text().split("\n")[:-1]
         return [json.loads(line) for line in whole]
-
-
-def plain(value: Any) -> Any:
-    """The same, with null in the place of NaN and inf.
-
-    >>> plain({"loss": float("nan"), "steps": [1, 2]})
-    {'loss': None, 'steps': [1, 2]}
-    """
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -14,9 +14,9 @@ PointNetLK has no matches, and so neither.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 
+from spoonful.names import named
 from spoonful.training.config import (
     Budget,
     Config,
@@ -84,12 +84,9 @@ def get(name: str) -> Config:
     1.0
     >>> get("dcp/unsen")
     Traceback (most recent call last):
-    ValueError: there is no preset 'dcp/unsen'; did you mean 'dcp/unseen'? There are: dcp/clean, ...
+    ValueError: no preset named 'dcp/unsen'; did you mean 'dcp/unseen'? There are: dcp/clean, ...
     """
     base, *additions = name.split("+")
-    if base not in _PRESETS:
-        close = difflib.get_close_matches(base, _PRESETS, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"there is no preset {base!r}{hint}: {', '.join(_PRESETS)}")
+    preset = named(base, _PRESETS, what="preset")
     settings = [_MATCHES if each == "matches" else f"refine.mode={each}" for each in additions]
-    return override(replace(_PRESETS[base], name=name), settings)
+    return override(replace(preset, name=name), settings)

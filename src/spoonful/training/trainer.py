@@ -21,13 +21,14 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
+from spoonful.files import plain
 from spoonful.geometry import SpoonfulLayer
 from spoonful.training import build, checkpoint, corpora, distributed, tensorfile
 from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
 from spoonful.training.graphed import GraphedForward, GraphedSteps
-from spoonful.training.journal import Journal, plain
+from spoonful.training.journal import Journal
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
 from spoonful.training.schedule import rate, turn_bound
