@@ -327,66 +327,58 @@ static void step(const REAL *H, const REAL *P, const REAL *R, int target_form, R
     }
 }
 
-static void assembler_derivative(const REAL *u, const REAL *Q, REAL *T)
+/* T^T pull, with T the derivative of the assembler at u, whose rows are not written out. */
+static void assembler_pull(const REAL *u, const REAL *Q, const REAL *pull, REAL *at_u)
 {
-    const REAL e1[3] = {1, 0, 0}, e2[3] = {0, 1, 0};
-    const REAL q1[3] = {Q[0], Q[3], Q[6]}, q2[3] = {Q[1], Q[4], Q[7]}, q3[3] = {Q[2], Q[5], Q[8]};
-    const REAL c1[3] = {1, u[2], -u[1]}, c2[3] = {-u[2], 1, u[0]};
-    REAL n1 = dot(q1, c1), m = dot(q1, c2), n2 = dot(q2, c2);
-    cross(q3, e1, T + 3);
-    cross(e1, q2, T + 6);
-    cross(e2, q3, T);
-    for (int i = 0; i < 3; i++) {
-        T[3 + i] /= n1;
-        T[6 + i] /= n1;
-        T[i] = (T[i] + m * T[3 + i]) / n2;
-    }
+    REAL n1 = Q[0] + Q[3] * u[2] - Q[6] * u[1];
+    REAL m = Q[3] - Q[0] * u[2] + Q[6] * u[0];
+    REAL n2 = Q[4] - Q[1] * u[2] + Q[7] * u[0];
+    REAL first = pull[0] / n2, second = (pull[1] + m * first) / n1, third = pull[2] / n1;
+    at_u[0] = Q[8] * first;
+    at_u[1] = Q[8] * second - Q[7] * third;
+    at_u[2] = Q[4] * third - Q[2] * first - Q[5] * second;
 }
 
 /* One link of the chain, backwards: `pull` at R' becomes `pull` at R, and adds to d_H and d_P. */
 static void unstep(const REAL *H, const REAL *P, const REAL *R, const REAL *next, int target_form,
                    REAL *pull, REAL *d_H, REAL *d_P)
 {
-    REAL K[9], resist[9], v[3], u[3], follow[9], Q[9], T[9], local[9], at_u[3], at_v[3], moved[9];
+    REAL Q[9], v[3], u[3], at_u[3], at_v[3], frame_v[3], frame_at_u[3], solved[3], moved[9];
     torque(R, H, v);
-    matmul_t(R, H, K);
-    spread(K, resist);
-    if (target_form) { /* in the source's frame P turns with R */
-        matmul_t(R, P, Q);
-        matmul(Q, R, local);
-        P = local;
-    }
-    matvec(P, v, u);
-    if (target_form) { /* follow = hat(u) - P (hat(v) + resist) */
-        resist[1] -= v[2], resist[2] += v[1], resist[3] += v[2];
-        resist[5] -= v[0], resist[6] -= v[1], resist[7] += v[0];
-    }
-    matmul(P, resist, follow);
-    for (int i = 0; i < 9; i++) follow[i] = -follow[i];
-    if (target_form) {
-        follow[1] -= u[2], follow[2] += u[1], follow[3] += u[2];
-        follow[5] -= u[0], follow[6] -= u[1], follow[7] += u[0];
-    }
     matmul_t(R, next, Q);
-    assembler_derivative(u, Q, T);
-
-    matvec_t(T, pull, at_u);
-    matvec(P, at_u, at_v);
-    turned(R, at_v, moved);
-    for (int i = 0; i < 9; i++) d_H[i] += moved[i];
-    REAL before[3], through[3];
-    matvec(Q, pull, before); /* J^T pull = Q pull + follow^T T^T pull */
-    matvec_t(follow, at_u, through);
-    for (int i = 0; i < 3; i++) pull[i] = before[i] + through[i];
-    if (target_form) {
-        REAL a[3], b[3];
-        matvec(R, at_u, a);
-        matvec(R, v, b);
-        memcpy(at_u, a, sizeof a);
-        memcpy(v, b, sizeof b);
+    if (target_form) { /* P is at home in the target's frame */
+        matvec(R, v, frame_v);
+        matvec(P, frame_v, solved);
+        matvec_t(R, solved, u);
+        assembler_pull(u, Q, pull, at_u);
+        matvec(R, at_u, frame_at_u);
+        matvec(P, frame_at_u, solved);
+        matvec_t(R, solved, at_v);
+    } else {
+        matvec(P, v, u);
+        assembler_pull(u, Q, pull, at_u);
+        matvec(P, at_u, at_v);
+        memcpy(frame_v, v, sizeof v);
+        memcpy(frame_at_u, at_u, sizeof at_u);
     }
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) d_P[3 * i + j] += at_u[i] * v[j];
+        for (int j = 0; j < 3; j++) d_P[3 * i + j] += frame_at_u[i] * frame_v[j];
+    turned(R, at_v, moved);
+    for (int i = 0; i < 9; i++) d_H[i] += moved[i];
+
+    /* J^T pull = Q pull + follow^T at_u; in it, spread(K)^T at_v = tr(K) at_v - H^T R at_v. */
+    REAL before[3], along[3], held[3];
+    REAL trace = dot(R, H) + dot(R + 3, H + 3) + dot(R + 6, H + 6);
+    matvec(Q, pull, before);
+    matvec(R, at_v, along);
+    matvec_t(H, along, held);
+    for (int i = 0; i < 3; i++) pull[i] = before[i] - trace * at_v[i] + held[i];
+    if (target_form) {
+        REAL a[3], b[3];
+        cross(at_u, u, a);
+        cross(at_v, v, b);
+        for (int i = 0; i < 3; i++) pull[i] += a[i] - b[i];
+    }
 }
 
 /* ---- moments.py: a block of points in, and blocks merged ---------------------------------- */

@@ -198,16 +198,6 @@ def _plus_diagonal(A, d):
 
 
 @triton.jit
-def _plus_hat(A, v):
-    """`A + hat(v)`."""
-    x, y, z = A
-    first = (x[0], x[1] - v[2], x[2] + v[1])
-    second = (y[0] + v[2], y[1], y[2] - v[0])
-    third = (z[0] - v[1], z[1] + v[0], z[2])
-    return first, second, third
-
-
-@triton.jit
 def _vanishing(A):
     """0, but NaN if anything in A is NaN or inf."""
     x, y, z = _subtract9(A, A)
@@ -385,11 +375,24 @@ def _turn(R, H, change, EPS: tl.constexpr):
 
 
 @triton.jit
+def _unit(a):
+    """`a / |a|`, for a length of at least one, with one division instead of three.
+
+    Each quotient is corrected by what it leaves over, which rounds it as a division would.
+    """
+    length = _root(_dot(a, a))
+    inverse = _divide(length * 0 + 1, length)
+    x, y, z = _scale3(a, inverse)
+    x = tl.fma(tl.fma(-x, length, a[0]), inverse, x)
+    y = tl.fma(tl.fma(-y, length, a[1]), inverse, y)
+    z = tl.fma(tl.fma(-z, length, a[2]), inverse, z)
+    return x, y, z
+
+
+@triton.jit
 def _gram_schmidt(A):
-    x = _column(A, 0)
-    x = _divide3(x, _root(_dot(x, x)))
-    z = _cross(x, _column(A, 1))
-    z = _divide3(z, _root(_dot(z, z)))
+    x = _unit(_column(A, 0))
+    z = _unit(_cross(x, _column(A, 1)))
     return _transpose((x, _cross(z, x), z))
 
 
@@ -405,40 +408,49 @@ def _step(H, P, R, TARGET: tl.constexpr):
 
 
 @triton.jit
-def _assembler_derivative(u, Q):
-    q1, q2, q3 = _transpose(Q)
-    n1 = q1[0] + q1[1] * u[2] - q1[2] * u[1]
-    m = q1[1] - q1[0] * u[2] + q1[2] * u[0]
-    n2 = q2[1] - q2[0] * u[2] + q2[2] * u[0]
-    none = u[0] * 0
-    T2 = _divide3((none, q3[2], -q3[1]), n1)  # q3 x e1
-    T3 = _divide3((none, -q2[2], q2[1]), n1)  # e1 x q2
-    T1 = _divide3(_add3((q3[2], none, -q3[0]), _scale3(T2, m)), n2)  # e2 x q3 + m T2
-    return T1, T2, T3
+def _assembler_pull(u, Q, pull):
+    """`T^T pull`, with T the derivative of the assembler at u, whose rows are not written out."""
+    n1 = Q[0][0] + Q[1][0] * u[2] - Q[2][0] * u[1]
+    m = Q[1][0] - Q[0][0] * u[2] + Q[2][0] * u[0]
+    n2 = Q[1][1] - Q[0][1] * u[2] + Q[2][1] * u[0]
+    first = _divide(pull[0], n2)
+    second = _divide(pull[1] + m * first, n1)
+    third = _divide(pull[2], n1)
+    x = Q[2][2] * first
+    y = Q[2][2] * second - Q[2][1] * third
+    z = Q[1][1] * third - Q[0][2] * first - Q[1][2] * second
+    return x, y, z
 
 
 @triton.jit
 def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
-    """One link of the chain backwards: the pull at R from that at R', and what H and P receive."""
+    """One link of the chain backwards: the pull at R from that at R', and what H and P receive.
+
+    No product of matrices but Q: each acts on one vector, and all threads of a cloud do this.
+    """
     back = _transpose(R)
     v = _torque(R, H)
-    resist = _spread(_matmul(back, H))
-    if TARGET:  # in the source's frame P turns with R
-        P = _matmul(_matmul(back, P), R)
-        u = _matvec(P, v)
-        follow = _plus_hat(_scale9(_matmul(P, _plus_hat(resist, v)), -1.0), u)
+    Q = _matmul(back, after)
+    if TARGET:  # P is at home in the target's frame
+        turned_v = _matvec(R, v)
+        u = _matvec(back, _matvec(P, turned_v))
+        at_u = _assembler_pull(u, Q, pull)
+        turned_at_u = _matvec(R, at_u)
+        at_v = _matvec(back, _matvec(P, turned_at_u))
+        d_P = _outer(turned_at_u, turned_v)
     else:
         u = _matvec(P, v)
-        follow = _scale9(_matmul(P, resist), -1.0)
-    Q = _matmul(back, after)
-    T = _assembler_derivative(u, Q)
-    at_u = _matvec(_transpose(T), pull)
-    d_H = _turned(R, _matvec(P, at_u))
-    # J^T pull = Q pull + follow^T T^T pull
-    pull = _add3(_matvec(Q, pull), _matvec(_transpose(follow), at_u))
+        at_u = _assembler_pull(u, Q, pull)
+        at_v = _matvec(P, at_u)
+        d_P = _outer(at_u, v)
+    # J^T pull = Q pull + follow^T at_u. In it, with K = R^T H,
+    # spread(K)^T at_v = tr(K) at_v - K^T at_v.
+    resisted = _scale3(at_v, _inner(R, H))
+    resisted = _subtract3(resisted, _matvec(_transpose(H), _matvec(R, at_v)))
+    pull = _subtract3(_matvec(Q, pull), resisted)
     if TARGET:
-        at_u, v = _matvec(R, at_u), _matvec(R, v)
-    return pull, d_H, _outer(at_u, v)
+        pull = _add3(pull, _subtract3(_cross(at_u, u), _cross(at_v, v)))
+    return pull, _turned(R, at_v), d_P
 
 
 # ---- moments.py: sums over points ----------------------------------------------------------------
@@ -780,9 +792,11 @@ def pose_head_backward(
         for k in range(starts):
             first = _start_rotation(start, cloud * starts + k, R, START)
             pull, k_H, k_P = _zero3(dtype), _zero9(dtype), _zero9(dtype)
-            k_s, k_t, zero = _zero3(dtype), _zero3(dtype), tl.full((), 0, dtype)
+            k_s, k_t = _zero3(dtype), _zero3(dtype)
             last = here + (iterations - 1) * starts + k
             after = _load9(rotation + 9 * last)
+            # A start whose refinement is NaN has no gradient. (Once NaN, it is NaN to the last.)
+            fine = _vanishing(after) == 0
             for back in range(iterations):
                 at = last - back * starts
                 # (Before the first iteration there is the start; what is read then is not used.)
@@ -793,10 +807,7 @@ def pose_head_backward(
                 pull = _add3(pull, _torque(after, G))
                 pull, more_H, more_P = _unstep(H, P, before, after, pull, TARGET)
                 k_H, k_P = _add9(k_H, more_H), _add9(k_P, more_P)
-                zero += _vanishing(after)
                 after = before
-            # A start whose refinement is NaN has no gradient.
-            fine = zero == 0
             none = _zero3(dtype)
             at_start = _scale9(_turned(first, _where3(fine, pull, none)), 0.5)
             at_start = _where9(fine, at_start, _zero9(dtype))
