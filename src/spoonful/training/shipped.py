@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent.parent / "weights"
 # The model behind a method's bare name.
 DEFAULTS = {
     "dcp-v2": "dcp-v2-shapes",
-    "rpmnet": "rpmnet-refined-shapes",
+    "rpmnet": "rpmnet-shapes",
     "pointnetlk": "pointnetlk-shapes",
 }
 
