@@ -196,7 +196,8 @@ class PointNetLK(RegistrationModel):
         trace = normal.diagonal(dim1=-2, dim2=-1).sum(-1)
         # A cloud that no motion changes has J = 0, and then the twist is zero.
         damping = _DAMPING * trace + torch.finfo(trace.dtype).tiny
-        damped = normal + damping[:, None, None] * torch.eye(6).to(normal)
+        eye = torch.eye(6, dtype=normal.dtype, device=normal.device)
+        damped = normal + damping[:, None, None] * eye
         return (_inverse(damped).unsqueeze(-1) * jacobian.unsqueeze(1)).sum(2)
 
 
