@@ -23,10 +23,21 @@ pytestmark = [
 STEPS = ("runtime.device=cuda", "runtime.precision=float32", "budget.steps=12")
 
 
-@pytest.mark.parametrize("model", ["model=dcp", "model=rpmnet"])
-@pytest.mark.parametrize("mode", ["none", "source", "target", "detached"])
-def test_replayed_steps_are_usual_steps(tmp_path, model, mode):
-    settings = (*STEPS, model, f"refine={mode}", "rpmnet.feat_dim=8", "rpmnet.neighbors=4")
+RUNS = [
+    *(
+        f"model={model} refine={mode}"
+        for model in ("dcp", "rpmnet")
+        for mode in ("none", "source", "target", "detached")
+    ),
+    "model=dcp optimizer.ema=0.9",
+    "model=pointnetlk pointnetlk.dim=16 pointnetlk.iterations=2",
+]
+
+
+@pytest.mark.filterwarnings("error:not recorded", "error:The AccumulateGrad node's stream")
+@pytest.mark.parametrize("run", RUNS)
+def test_replayed_steps_are_usual_steps(tmp_path, run):
+    settings = (*STEPS, "rpmnet.feat_dim=8", "rpmnet.neighbors=4", *run.split())
     usual = train(small(*settings), corpus=blobs(), out=tmp_path / "usual", quiet=True)
     graph = train(
         small(*settings, "runtime.graph=true"), corpus=blobs(), out=tmp_path / "graph", quiet=True

@@ -2,16 +2,18 @@
 
 import contextlib
 import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from spoonful.batch import Batch
 from spoonful.models import RegistrationModel
 from spoonful.training import build, train
 from spoonful.training import trainer as trainer_module
 from spoonful.training.distributed import Group, part
-from spoonful.training.graphed import GraphedForward, GraphedSteps
+from spoonful.training.graphed import GraphedForward, GraphedSteps, Recorded
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.step import Stepper
 from spoonful.training.trainer import Trainer
@@ -48,7 +50,7 @@ def tensors(result) -> list[torch.Tensor]:
 def pretend(monkeypatch):
     nothing = contextlib.nullcontext
     monkeypatch.setattr(torch.cuda, "CUDAGraph", PretendGraph)
-    monkeypatch.setattr(torch.cuda, "graph", lambda graph: nothing())
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, stream: nothing())
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nothing())
     for name in ("Stream", "current_stream"):
         stream = SimpleNamespace(wait_stream=lambda other: None)
@@ -84,7 +86,7 @@ def test_a_recorded_run_is_a_usual_one(tmp_path, pretend, net):
 
 
 def test_what_cannot_be_recorded_runs_as_usual(tmp_path, pretend, monkeypatch):
-    def refuse(graph):
+    def refuse(graph, stream):
         raise RuntimeError("operation not permitted when stream is capturing")
 
     config = small("budget.steps=12")
@@ -93,6 +95,45 @@ def test_what_cannot_be_recorded_runs_as_usual(tmp_path, pretend, monkeypatch):
     with pytest.warns(UserWarning, match="not recorded as a CUDA graph, and so slower: operation"):
         other = run(tmp_path / "other", config, graphed=True)
     same_runs(usual.folder, other.folder)
+
+
+def test_a_recording_that_fails_leaves_nothing_behind(pretend):
+    batch = Batch(torch.zeros(1, 4, 3), torch.zeros(1, 4, 3))
+    made: list[weakref.ref[torch.Tensor]] = []
+
+    def function(batch):
+        assert not [one for one in made if one() is not None]  # of an earlier call
+        result = batch.source + 1
+        made.append(weakref.ref(result))
+        if len(made) == 4:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return None
+
+    recorded = Recorded(function)
+    for _ in range(3):
+        recorded(batch)
+    with pytest.warns(UserWarning, match="not recorded") as warned:
+        recorded(batch)
+    recorded(batch)
+    assert len(made) == 6
+    assert warned[0].filename == __file__
+
+
+def test_a_recording_is_made_where_the_calls_before_it_ran(monkeypatch, pretend):
+    batch = Batch(torch.zeros(1, 4, 3), torch.zeros(1, 4, 3))
+    used = []
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(wait_stream=lambda _: None))
+    monkeypatch.setattr(
+        torch.cuda, "stream", lambda stream: used.append(stream) or contextlib.nullcontext()
+    )
+    monkeypatch.setattr(
+        torch.cuda, "graph", lambda graph, stream: used.append(stream) or contextlib.nullcontext()
+    )
+    recorded = Recorded(lambda batch: batch.source + 1)
+    for _ in range(5):
+        recorded(batch)
+    assert len(used) == 4
+    assert len(set(map(id, used))) == 1
 
 
 def test_looking_later_changes_nothing(tmp_path, monkeypatch):

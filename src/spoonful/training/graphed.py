@@ -40,6 +40,7 @@ class Recorded(Generic[T]):
     def __init__(self, function: Callable[[Batch], T]) -> None:
         self._function = function
         self._calls = 0
+        self._stream: torch.cuda.Stream | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batch: Batch | None = None
         self._result: T | None = None
@@ -58,32 +59,41 @@ class Recorded(Generic[T]):
         if self._calls <= _FIRST or self._refused:
             return self._aside(self._batch)
         if self._graph is None:
-            try:
-                self._graph, self._result = self._record(self._batch)
-            except RuntimeError as error:  # it waits for the device, or a library in it does
-                self._refused = True
-                warnings.warn(
-                    "not recorded as a CUDA graph, and so slower: " + str(error).splitlines()[0],
-                    stacklevel=2,
-                )
-                return self._aside(self._batch)
+            self._record(self._batch)
+        if self._graph is None:
+            # Not where the failure is caught: until it is forgotten it holds on to what was
+            # recorded, and to gradients that belong to the recording.
+            return self._aside(self._batch)
         self._graph.replay()
         assert self._result is not None
         return self._result
 
-    def _record(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, T]:
+    def _record(self, batch: Batch) -> None:
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            result = self._function(batch)
-        return graph, result
+        try:
+            with torch.cuda.graph(graph, stream=self._stream):
+                result = self._function(batch)
+        except RuntimeError as error:  # it waits for the device, or a library in it does
+            self._refused = True
+            warnings.warn(
+                "not recorded as a CUDA graph, and so slower: " + str(error).splitlines()[0],
+                stacklevel=3,
+            )
+        else:
+            self._graph, self._result = graph, result
 
     def _aside(self, batch: Batch) -> T:
-        """The function on another stream, as recording needs it done before."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        """The function on another stream, as recording needs it done before.
+
+        It is always the same stream, and the one that is recorded: autograd remembers where a
+        weight's gradient was first summed up, and each stream keeps memory of its own.
+        """
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
             result = self._function(batch)
-        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.current_stream().wait_stream(self._stream)
         return result
 
 
