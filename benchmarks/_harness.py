@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 RESULTS = Path(__file__).parent / "results"
+NOTES = "## What was predicted and what came out"  # written by hand under a result, and kept
 
 
 def machine(device: str) -> str:
@@ -51,6 +52,22 @@ def race(
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def in_a_row(run: Callable[[], object], *, device: str, seconds: float = 1.0) -> float:
+    """Median milliseconds of calls with nothing but a wait for the device between them."""
+    finish = _finisher(device)
+    for _ in range(10):
+        run()
+    finish()
+    times: list[float] = []
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline or len(times) < 5:
+        start = time.perf_counter()
+        run()
+        finish()
+        times.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
 def captured(run: Callable[[], object]) -> Callable[[], object]:
     """The same work as one CUDA graph."""
     stream = torch.cuda.Stream()
@@ -81,10 +98,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def save(name: str, text: str) -> Path:
-    """Write a result where it is committed."""
+    """Write a result where it is committed, above the notes that are there."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / name
-    path.write_text(text)
+    before = path.read_text() if path.is_file() else ""
+    notes = f"\n{before[before.index(NOTES) :]}" if NOTES in before else ""
+    path.write_text(text + notes)
     return path
 
 

@@ -10,8 +10,9 @@ cloud and iteration (tests/oracles/literal.py).
 "Packed" has clouds of unequal sizes, with as many points in all, lying one after the other.
 
 On a GPU ours are timed twice: as Python calls them, and captured in a CUDA graph, where the host
-does not count. The floor is the time to read points and weights once forward and once backward and
-to write their gradients once, at the speed of a large copy.
+does not count. What Python and autograd take is seen in a table of calls in a row, beside one
+multiplication through autograd. The floor is the time to read points and weights once forward and
+once backward and to write their gradients once, at the speed of a large copy.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
 
-from _harness import RESULTS, captured, machine, race, save, table
+from _harness import captured, in_a_row, machine, race, save, table
 from oracles import literal, plain
 from spoonful import SpoonfulLayer, kabsch
 from spoonful.geometry import kernels
@@ -43,7 +44,6 @@ AIMS = [  # of Kabsch + 5 on one H200: size, column, milliseconds
     ("32x1024", "in a graph", 0.05),
     ("4096x4096", "in a graph", 0.5),
 ]
-LOG = "## What was predicted and what came out"  # written by hand, and kept
 
 
 def numbers(size: str) -> tuple[int, int]:
@@ -172,6 +172,27 @@ def by_refinements(size: str, device: str, seconds: float) -> dict[int, tuple[fl
     return {n: (times[str(n)], in_graph(runs[str(n)])) for n in REFINEMENTS}
 
 
+def from_python(size: str, iterations: int, device: str, seconds: float) -> dict[str, float]:
+    """Milliseconds of calls in a row: ours, and the least that goes through autograd at all.
+
+    Autograd goes backward in a thread of its own for each GPU, and waking it takes time; in the
+    calling thread it does not.
+    """
+    leaves = clouds_of(*numbers(size), device)
+    ours = OURS.format(n=iterations)
+    _, run = refining(iterations, leaves)
+    product = step(lambda s, t: [s * t], leaves[:2])
+    times = {
+        "one multiplication, s * t": in_a_row(product, device=device, seconds=seconds),
+        ours: in_a_row(run, device=device, seconds=seconds),
+    }
+    with torch.autograd.set_multithreading_enabled(False):
+        times[f"{ours}, backward in the calling thread"] = in_a_row(
+            run, device=device, seconds=seconds
+        )
+    return times
+
+
 def copy_rate(device: str) -> float:
     """Bytes read and written in a millisecond by a large copy."""
     data = torch.empty((1 << 28) if device.startswith("cuda") else (1 << 24), device=device)
@@ -242,14 +263,16 @@ def main() -> None:
             for n, (ms, graph) in by_number.items()
         ]
         text.append(table(["refinements", *first], cells))
+        alone = from_python(sizes[0], options.iterations, options.device, seconds)
+        text += ["", f"From Python, calls in a row, at {sizes[0]}:", ""]
+        text.append(
+            table(["forward + backward", "ms"], [[k, f"{v:.3f}"] for k, v in alone.items()])
+        )
         text += ["", table(["aim", "measured", ""], aims(found, by_number))]
     report = "\n".join(text) + "\n"
     print(report)
     if options.save:
-        name = f"layer-{options.device}.md"
-        before = (RESULTS / name).read_text() if (RESULTS / name).is_file() else ""
-        log = before[before.index(LOG) :] if LOG in before else ""
-        print("written:", save(name, report + ("\n" + log if log else "")))
+        print("written:", save(f"layer-{options.device}.md", report))
 
 
 def aims(

@@ -298,6 +298,8 @@ def measure(row: Row, device: str, rates: dict[str, float], seconds: float) -> R
     torch.compiler.reset()
     if on_cuda:
         torch.cuda.empty_cache()
+        # From here on, with warm-up and recording: a graph's memory is taken when it is recorded.
+        torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated() if on_cuda else 0
     with switches(row.precision):
         start = time.perf_counter()
@@ -306,8 +308,6 @@ def measure(row: Row, device: str, rates: dict[str, float], seconds: float) -> R
         if row.graph:
             run = captured(run)
         warm_up = time.perf_counter() - start
-        if on_cuda:
-            torch.cuda.reset_peak_memory_stats()
         median = race({"run": run}, device=device, seconds=seconds)["run"]
     peak = (torch.cuda.max_memory_allocated() - before) / 2**30 if on_cuda else None
     return Result(str(row), median, 1e3 * row.batch / median, floor_ms(row, rates), peak, warm_up)

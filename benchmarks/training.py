@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib.util
 import itertools
 import json
@@ -46,7 +47,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1] / "src"))
 
-from _harness import RESULTS, machine, save, table
+from _harness import machine, save, table
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.training import Config, corpora, distributed, override, presets
@@ -57,7 +58,6 @@ from spoonful.training.trainer import Trainer, fast_products
 
 PRESETS = {"dcp": "dcp/unseen+source", "rpmnet": "rpmnet/crop+source"}
 AIMS = {"dcp": 1500, "rpmnet": 1000}
-NOTES = "## What was predicted and what came out"
 # Steps between the last epoch that counts and the profiler, and before anything is measured.
 LEAD_IN, WARM_UP = 12, 8
 
@@ -197,6 +197,10 @@ def measure(
     on_cuda, often = device.type == "cuda", config.runtime.validate_every
     config = override(config, ["runtime.validate_every=1"])
     profiled = profiled if on_cuda else 0
+    if on_cuda:  # recordings count: a graph's memory is taken when it is recorded
+        gc.collect()
+        torch.cuda.reset_peak_memory_stats()
+    held = torch.cuda.memory_allocated() if on_cuda else 0
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as undo:
         trainer = Trainer(config, Path(folder), corpus, group, device, quiet=True)
@@ -209,8 +213,6 @@ def measure(
         warm_up(trainer)
         profiler = Profiled(trainer, total - profiled, profiled) if profiled else None
         start = time.perf_counter() - began
-        if on_cuda:
-            torch.cuda.reset_peak_memory_stats()
         trainer.run()
         source = trainer.pairs.validation[0].source
         return Measured(
@@ -221,7 +223,7 @@ def measure(
             epochs=watch.epochs[:epochs],
             checkpoint=watch.checkpoint,
             start=start,
-            peak_gib=watch.peaks[epochs - 1] if on_cuda else None,
+            peak_gib=(watch.peaks[epochs - 1] - held) / 2**30 if on_cuda else None,
             profile="" if profiler is None else profiler.text,
             settings=" ".join(settings or []),
         )
@@ -232,7 +234,7 @@ class Watch:
     """What `instrument` saw."""
 
     epochs: list[Epoch] = field(default_factory=list)
-    peaks: list[float] = field(default_factory=list)
+    peaks: list[int] = field(default_factory=list)
     checkpoint: float = math.nan
 
 
@@ -305,7 +307,7 @@ def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Wa
         one = Epoch(whole, trainer.progress.step - state["first"], clock.seconds(len(watch.epochs)))
         watch.epochs.append(one)
         if trainer.device.type == "cuda":
-            watch.peaks.append(torch.cuda.max_memory_allocated() / 2**30)
+            watch.peaks.append(torch.cuda.max_memory_allocated())
         print(
             f"{trainer.config.name}, epoch of {one.steps} steps: {whole:.2f} s, "
             f"{1e3 * one.parts['step'] / one.steps:.2f} ms a step, "
@@ -546,13 +548,6 @@ def report(measured: list[Measured], device: str, command: str, shapes: int, dat
     return "\n\n".join(parts) + "\n"
 
 
-def with_notes(text: str, path: Path) -> str:
-    """A report, and the notes that the file had at its end."""
-    if path.is_file() and NOTES in (old := path.read_text()):
-        return f"{text}\n{old[old.index(NOTES) :]}"
-    return text
-
-
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(
@@ -595,7 +590,7 @@ def main() -> None:
     print(f"\n{text}")
     if options.save:
         name = f"training-{device.type}.md"
-        print("written to", save(name, with_notes(text, RESULTS / name)))
+        print("written to", save(name, text))
 
 
 if __name__ == "__main__":

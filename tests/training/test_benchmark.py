@@ -77,9 +77,42 @@ def test_a_trace_tells_replayed_steps_from_what_else_ran(benchmark):
     assert "no replayed steps" in benchmark.timeline(events[:3])
 
 
-def test_notes_at_the_end_of_a_result_stay(benchmark, tmp_path):
-    path = tmp_path / "training-cuda.md"
-    path.write_text(f"# Old\n\nnumbers\n\n{benchmark.NOTES}\n\nPredicted: much.\n")
-    assert benchmark.with_notes("# New\n", path) == (
-        f"# New\n\n{benchmark.NOTES}\n\nPredicted: much.\n"
-    )
+def test_notes_at_the_end_of_a_result_stay(monkeypatch, tmp_path):
+    harness = load_benchmark("_harness")
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    notes = f"\n{harness.NOTES}\n\nPredicted: much.\n"
+    (tmp_path / "training-cuda.md").write_text(f"# Old\n\nnumbers\n{notes}")
+    for text in ("# New\n", "# Newer\n"):
+        assert harness.save("training-cuda.md", text).read_text() == text + notes
+    assert harness.save("other.md", "# New\n").read_text() == "# New\n"
+
+
+def test_the_layer_is_timed_beside_a_multiplication():
+    layer = load_benchmark("layer")
+    times = layer.from_python("2x8", 3, "cpu", 0.01)
+    ours = "ours: Kabsch + 3"
+    assert list(times) == [
+        *("one multiplication, s * t", ours, f"{ours}, backward in the calling thread")
+    ]
+    assert min(times.values()) > 0
+    assert torch.autograd.is_multithreading_enabled()
+
+
+def test_memory_is_counted_from_before_a_step_is_recorded(monkeypatch):
+    models = load_benchmark("models")
+    done: list[str] = []
+    for name, value in (
+        *(("empty_cache", None), ("reset_peak_memory_stats", None)),
+        *(("memory_allocated", 2**30), ("max_memory_allocated", 3 * 2**30)),
+    ):
+        monkeypatch.setattr(
+            torch.cuda, name, lambda name=name, value=value: done.append(name) or value
+        )
+    monkeypatch.setattr(models, "our_run", lambda row, device: lambda: done.append("step"))
+    monkeypatch.setattr(models, "captured", lambda run: done.append("recorded") or run)
+    monkeypatch.setattr(models, "race", lambda runs, **how: {"run": 2.0})
+    row = models.Row("train", "dcp-v2", 32, graph=True)
+    rates = {"bf16": 1e15, "copy": 1e12}
+    assert models.measure(row, "cuda", rates, 0.1).peak_gib == 2
+    start = ["empty_cache", "reset_peak_memory_stats", "memory_allocated"]
+    assert done == [*start, "step", "recorded", "max_memory_allocated"]
