@@ -5,11 +5,12 @@
     python benchmarks/baselines.py table --into docs/baselines.md
 
 `run` works in lanes, side by side. Methods of compiled libraries share the processor's cores, one
-pinned process each. ICP and RPM, which take batches, have one process on the device, and Go-ICP
-has several, since it takes a pair at a time and waits for its own small steps. A lane tunes its
-methods on training pairs, then measures them on test items, as far as `--seconds` go. When all are
-done, a last lane measures times, with nothing else at work on the machine. What its folder has
-already is not done again, so that several runs can share the work.
+pinned process each. ICP, RPM and the networks whose weights come with the package, which take
+batches, have one process on the device, and Go-ICP has several, since it takes a pair at a time and
+waits for its own small steps. A lane tunes its methods on training pairs, then measures them on
+test items, as far as `--seconds` go. When all are done, a last lane measures times, with nothing
+else at work on the machine. What its folder has already is not done again, so that several runs can
+share the work.
 
 `collect` keeps what the tables print and where it is from; `collect --presets` also puts the tuned
 settings into the package. Needs torch and numpy; methods whose libraries are missing are left out.
@@ -126,8 +127,9 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
         *_measured("icp", batch=128),
         *_measured("rpm", batch=128),
     )
-    if "pointnetlk-shapes" in shipped.names():
-        batched += tuple(_measured("pointnetlk", tuned_on=(), batch=64))
+    for network, weights in shipped.DEFAULTS.items():
+        if weights in shipped.names():
+            batched += tuple(_measured(network, tuned_on=(), batch=16))
     # Less time in trials, of which there are many.
     short, long = ({"time_limit": share * options.goicp_seconds} for share in (0.5, 1.0))
     waiting_too: tuple[Tune | Measure, ...] = (
@@ -536,7 +538,12 @@ def render(protocol: str, content: Mapping[str, Any]) -> str:
     """The table of a protocol, in Markdown."""
     rows = sorted((r for r in content["rows"] if r["protocol"] == protocol), key=_order)
     paper = tables.get(protocol)
-    printed = {row.method: row.values for row in paper.rows if row.method is not None}
+    shown = {row["method"].removesuffix("-open3d") for row in rows}
+    printed = {
+        name: row.values
+        for row in paper.rows
+        if (name := row.method or _TRAINED.get(row.label)) in shown
+    }
     rpm = protocols.get(protocol).metrics == "rpmnet"
     keys = (
         [("aniso. R °", "rotation_rpmnet_degrees", "mean")]
@@ -616,7 +623,12 @@ def render_searches(searches: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_ORDER = ("identity", "icp", "icp-open3d", "small_gicp", "goicp", "rpm", "fgr", "kiss-matcher")
+_ORDER = (
+    *("identity", "icp", "icp-open3d", "small_gicp", "goicp", "rpm", "fgr", "kiss-matcher"),
+    *("pointnetlk", "dcp-v2", "rpmnet"),
+)
+_TRAINED = {"DCP-v2": "dcp-v2", "RPM-Net": "rpmnet"}
+"""The paper's rows of trained networks without its layer, and whose they are."""
 
 
 def _order(row: Mapping[str, Any]) -> tuple[int, bool, str]:

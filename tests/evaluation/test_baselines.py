@@ -16,6 +16,7 @@ from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
 from spoonful.evaluation import evaluate, methods
 from spoonful.evaluation.tuning import SPACES
+from spoonful.training import shipped
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,6 +75,20 @@ def test_tables_have_a_row_for_each_result_beside_the_papers_numbers(script, fol
     )
 
 
+def test_networks_stand_beside_what_the_paper_prints_for_them(script, folder):
+    content = collected(script, folder)
+    icp = next(r for r in content["rows"] if (r["method"], r["protocol"]) == ("icp", "rpm-crop"))
+    content["rows"].append({**icp, "method": "dcp-v2", "settings": "dcp-v2-shapes"})
+    content["rows"].append({**icp, "method": "icp", "protocol": "dcp-noise"})
+    last = script.render("rpm-crop", content).splitlines()[-1]
+    assert last.startswith("| dcp-v2 | dcp-v2-shapes |")
+    assert last.endswith("| 12.6 |")
+    # The paper has no classical method with noise: then there is no column.
+    assert "paper" not in script.render("dcp-noise", content)
+    content["rows"].append({**content["rows"][-1], "method": "dcp-v2"})
+    assert "13.0, 5.83" in script.render("dcp-noise", content)
+
+
 def test_tuned_settings_go_into_the_package_when_asked(script, folder):
     collected(script, folder)
     assert not presets.FOLDER.exists()
@@ -106,7 +121,7 @@ def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehears
     options = asked(script, "--device", "cuda", *(["--rehearse"] if rehearse else []))
     lanes = script.lanes(options, 16)
     assert sum(lane.processes for lane in lanes[:-1]) == 16
-    known = {*presets.names(), *methods.names(), "pointnetlk"}
+    known = {*presets.names(), *methods.names(), *shipped.DEFAULTS}
     for lane in lanes:
         for step in lane.steps:
             assert step.method in known
