@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 import threading
 from importlib import resources
 from types import SimpleNamespace
@@ -613,6 +616,28 @@ def test_it_is_built_for_those_who_call_often(unbuilt, monkeypatch, tmp_path):
     unbuilt.thread.join()
     node.want()
     assert node.operator is not None
+
+
+def test_leaving_while_it_is_built_is_quiet(tmp_path):
+    compiler = tmp_path / "c++"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *-dM*) ;; *) exec sleep 3 ;; esac\n')
+    compiler.chmod(0o700)
+    script = (
+        "import time; from spoonful.geometry.kernels import node\n"
+        "for _ in range(node.OFTEN): node.want()\n"
+        "while not list(node.build.cache_folder().glob('*/')): time.sleep(0.01)\n"
+    )
+    cache = tmp_path / "cache"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "CXX": str(compiler), "SPOONFUL_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((cache / "kernels").iterdir()) == []
 
 
 @pytest.mark.parametrize("what", ["compiler", "headers", "cache"])
