@@ -115,6 +115,15 @@ def test_a_skipped_batch_changes_nothing():
             assert torch.equal(after[name], value), name
 
 
+def test_an_average_remembers_no_steps():
+    stepper = Stepper(build.model(small()), Optimizer(ema=0.5))
+    pairs = TrainingPairs(
+        build.protocol(small()), blobs(), device=torch.device("cpu"), batch_size=6, normals=False
+    )
+    stepper(next(pairs.epoch()), 1e-3)
+    assert not any(average.requires_grad for average in stepper.average.values())
+
+
 def test_a_run_without_finite_losses_stops_and_names_the_shapes():
     corpus = blobs()
     corpus.points[:] = math.inf

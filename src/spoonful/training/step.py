@@ -129,9 +129,10 @@ class Stepper:
         for buffer, old in zip(self._buffers, before, strict=True):
             torch.where(skipped > 0, old, buffer, out=buffer)
         if self.average:
-            torch._foreach_lerp_(
-                list(self.average.values()), self._parameters, 1 - self.settings.ema
-            )
+            with torch.no_grad():  # or each average would remember all steps before it
+                torch._foreach_lerp_(
+                    list(self.average.values()), self._parameters, 1 - self.settings.ema
+                )
         return Outcome(loss, norm, skipped, output.pose.detach())
 
     @contextmanager
