@@ -4,22 +4,30 @@
     python benchmarks/experiment.py --data data/shapes --device cuda --steps 1500 --out DIR
     python benchmarks/experiment.py --data data/shapes --only kabsch,perturbed-60 --models dcp ...
     python benchmarks/experiment.py --table DIR [DIR...] --into docs/analysis.md
+    python benchmarks/experiment.py --test dcp-v2-shapes --models dcp --data data/shapes ...
 
 Runs go one after the other in this process, the most telling first, each ending in one small file
 DIR/MODEL-CONDITION-seedN.json; the same command again goes on with what is missing. `--seconds`
-ends it in time. Needs torch, numpy and, for folders in ModelNet40's layout, h5py.
+ends it in time. `--test` has the same tests for a shipped model. Needs torch, numpy and, for
+folders in ModelNet40's layout, h5py.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import platform
 import sys
 from pathlib import Path
+
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from spoonful.analysis import differences, experiment
+from spoonful.files import plain
+from spoonful.training import shipped
 
 
 def main() -> int:
@@ -34,6 +42,9 @@ def main() -> int:
             experiment.put_into(text, options.into)
         else:
             print(text)
+        return 0
+    if options.test:
+        _test(options)
         return 0
     jobs = experiment.grid(options.models.split(","), options.seeds, _names(options.only))
     if options.list:
@@ -60,6 +71,25 @@ def main() -> int:
     return 0
 
 
+def _test(options: argparse.Namespace) -> None:
+    found = experiment.measure(
+        options.models,
+        shipped.load(options.test),
+        data=options.data,
+        other=options.other,
+        device=options.device,
+        settings=options.set,
+        limit=options.limit,
+    )
+    for name, values in found.items():
+        print(f"{name}: {values['rotation_degrees']['mean']:.2f}° ({values['count']} pairs)")
+    made = {"torch": torch.__version__, "machine": platform.machine(), "settings": options.set}
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    content = plain({"weights": options.test, **made, "tests": found})
+    (out / f"{options.test}.json").write_text(json.dumps(content))
+
+
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
@@ -84,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", default="runs/experiment", help="for checkpoints; emptied as runs finish")
     add("--keep-weights", default="", metavar="NAMES", help="of these runs, dcp-kabsch-seed0,...")
     add("--list", action="store_true", help="show the runs in their order")
+    add("--test", metavar="NAME", help="test a shipped model, of the kind that --models names")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
     add("--into", metavar="FILE", help="put it between the marks in this file instead")
     add("--picture", metavar="FILE", help="with --table: draw it too, as a PNG file")

@@ -18,7 +18,7 @@ from spoonful.analysis.experiment import (
     table,
 )
 from spoonful.data import synthetic
-from spoonful.training import build
+from spoonful.training import build, checkpoint
 from spoonful.training.build import Float64Layer
 
 TINY = [
@@ -117,6 +117,24 @@ def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corp
     assert "**rpmnet**: 2 steps of 8 pairs of 16 points on small/train" in text
     left, said = ran(tmp_path, corpora_folder, todo)
     assert said == ["3 of 3 runs are there already"]
+
+
+def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_folder):
+    options = {"data": corpora_folder, "device": "cpu"}
+    todo = grid(["dcp"], 1, ["kabsch"])
+    ran(tmp_path, corpora_folder, todo, keep_weights=["dcp-kabsch-seed0"])
+    run = json.loads((tmp_path / "out" / "dcp-kabsch-seed0.json").read_text())
+    network = checkpoint.load_model(tmp_path / "out" / "dcp-kabsch-seed0.safetensors")
+    found = experiment.measure("dcp", network, settings=TINY, limit=6, **options)
+    assert found.keys() == run["tests"].keys()
+    for name, values in found.items():
+        was = run["tests"][name]
+        assert values["count"] == was["count"]
+        assert values["items"]["rotation_degrees"] == pytest.approx(
+            was["items"]["rotation_degrees"], rel=1e-3
+        )
+    with pytest.raises(ValueError, match="there is no model 'dcp,rpmnet'"):
+        experiment.measure("dcp,rpmnet", network, **options)
 
 
 def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):

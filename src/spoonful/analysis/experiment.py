@@ -27,6 +27,8 @@ from spoonful.data.corpus import Corpus
 from spoonful.evaluation.bootstrap import Interval
 from spoonful.files import plain
 from spoonful.metrics import PoseErrors
+from spoonful.models import RegistrationModel
+from spoonful.registration import Registration
 from spoonful.training import checkpoint, corpora, distributed, presets, tensorfile
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
@@ -287,6 +289,37 @@ def run(
     return left
 
 
+def measure(
+    model: str,
+    network: RegistrationModel,
+    *,
+    data: str,
+    other: str | None = None,
+    device: str = "auto",
+    settings: Sequence[str] = (),
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """What a run's file says of each test, for a network that is trained already.
+
+    Args:
+        model: of `MODELS`; says which tests there are.
+        network: in eval mode.
+        data: the corpus whose other categories are for test.
+        other: a second corpus.
+        device: "auto", "cpu", "cuda".
+        settings: those of the runs to compare it with, "data.points=512".
+        limit: at most so many test pairs of each kind; None for all.
+    """
+    job = grid([model], 1, [BASELINE])[0]
+    train, test = corpora.load(data), corpora.load(data, "test")
+    second = None if other is None else corpora.load(other, "test")
+    config = config_of(job, steps=1, corpus=train, device=device, settings=settings)
+    _, place = distributed.join(config.runtime.device)
+    network = network.to(place)
+    tests = _tests(config, train, test, second, limit, place)
+    return {name: _measured(network, some) for name, some in tests.items()}
+
+
 def _there(folder: Path, job: Job) -> bool:
     return (folder / f"{job.name}.json").is_file()
 
@@ -369,19 +402,29 @@ def _batches(
 
 @torch.no_grad()
 def _test(trainer: Trainer, batches: Sequence[Batch]) -> dict[str, Any]:
+    """What `_measured` finds of a network in training, in the precision that it trains in."""
+
+    def forward(batch: Batch) -> Registration:
+        with trainer.stepper.network():
+            return trainer.model(batch)
+
+    trainer.model.eval()
+    with trainer.stepper.averaged(), fast_products(trainer.bf16):
+        return _measured(forward, batches)
+
+
+@torch.no_grad()
+def _measured(forward: Callable[[Batch], Registration], batches: Sequence[Batch]) -> dict[str, Any]:
     """Means and medians of the errors over all items, and the errors of each."""
     errors = PoseErrors(chamfer=False)
     extra: dict[str, dict[int, float]] = {}
-    trainer.model.eval()
-    with trainer.stepper.averaged(), fast_products(trainer.bf16):
-        for batch in batches:
-            with trainer.stepper.network():
-                found = trainer.model(batch)
-            errors.update(found, batch)
-            assert batch.index is not None
-            numbers = batch.index.tolist()
-            for name, values in behaviour(found, batch).items():
-                extra.setdefault(name, {}).update(zip(numbers, values.tolist(), strict=True))
+    for batch in batches:
+        found = forward(batch)
+        errors.update(found, batch)
+        assert batch.index is not None
+        numbers = batch.index.tolist()
+        for name, values in behaviour(found, batch).items():
+            extra.setdefault(name, {}).update(zip(numbers, values.tolist(), strict=True))
     columns = {name: errors.values(name) for name in _VALUES if name in errors.names}
     columns |= {
         name: torch.tensor([values[i] for i in errors.index.tolist()], dtype=torch.float64)
