@@ -234,6 +234,24 @@ def test_a_missing_library_is_one_sentence(monkeypatch):
         FGR.published().register(shape(50, 0), shape(50, 1))
 
 
+def test_a_library_without_packages_for_this_machine_is_not_to_be_installed(monkeypatch):
+    def missing(function: str, **_: object) -> None:
+        raise ModuleNotFoundError("No module named 'kiss_matcher'", name="kiss_matcher")
+
+    monkeypatch.setattr(isolate, "prepare", missing)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    with pytest.raises(
+        MissingExtra,
+        match=r"^kiss-matcher needs kiss_matcher, which has packages for linux on x86_64 alone; "
+        r"SPOONFUL_PYTHON_KISS_MATCHER may name a Python that has it",
+    ):
+        KISSMatcher.published().check()
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(MissingExtra, match=r"pip install 'spoonful\[classical\]'$"):
+        KISSMatcher.published().check()
+
+
 def test_a_missing_system_library_is_one_sentence(monkeypatch):
     def broken(function: str, **_: object) -> None:
         raise ImportError("OSError: libusb-1.0.so.0: cannot open shared object file")

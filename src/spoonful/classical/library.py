@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import shlex
+import sys
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +53,9 @@ class LibraryMethod(PairwiseMethod):
     target (M, 3), their normals or None, and the start (4, 4), as float64 arrays, then the options
     by name; and returns (matrix, place, status): (4, 4), the target point that each source point
     was matched to, (N,) int64 with -1 for none, or None, and a status."""
+    only_on: ClassVar[tuple[str, str] | None] = None
+    """The one system and processor that the library has packages for, as `sys.platform` and
+    `platform.machine()` call them; None where it has them for all."""
 
     seconds: float = 60.0
 
@@ -78,6 +83,12 @@ class LibraryMethod(PairwiseMethod):
                 raise MissingExtra(f"{self.name} needs {missing}, which is not {there}") from None
             if missing != self.library:
                 raise
+            if self.only_on not in (None, (sys.platform, platform.machine())):
+                raise MissingExtra(
+                    f"{self.name} needs {self.library}, which has packages for "
+                    f"{' on '.join(self.only_on)} alone; {_variable(self.library)} may name a "
+                    "Python that has it, as one under an emulator"
+                ) from None
             raise MissingExtra(
                 f"{self.name} needs {self.library}: pip install 'spoonful[{self.extra}]'"
             ) from None
