@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from io import StringIO
 
 import pytest
 import torch
 
 from evaluation.small import shapes
+from spoonful.evaluation import Result
 from spoonful.training import corpora
 
 typer = pytest.importorskip("typer")
+from rich.console import Console  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 from spoonful.cli import compare, evaluate, reproduce, tune  # noqa: E402
@@ -54,6 +58,22 @@ def test_evaluate_prints_a_row_a_method_and_writes_files(run, tmp_path):
     assert "A = identity" in text
     assert "B = best" in text
     assert "100 %" in text
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(None, 2), ("80", 3)])
+def test_a_pipe_is_wide_and_a_name_whole(run, monkeypatch, columns, lines):
+    run("evaluate", "long-name=identity", "--data", "toys.pt", "--out", "r")
+    result = Result.load("r/long-name-rpm-crop.json")
+    monkeypatch.delenv("COLUMNS")
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    console = evaluate.wide(Console(file=StringIO()))
+    evaluate.show(console, [replace(result, settings="published")])
+    text = console.file.getvalue()
+    assert re.search(r"^long-name +published +\d", text, re.MULTILINE)
+    row = text[text.index("long-name") : text.index("Intervals")].splitlines()
+    assert len(row) >= lines
+    assert columns or (len(row) == lines and " – " in row[1])  # noqa: RUF001
 
 
 def test_compare_refuses_results_of_different_protocols(run):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spoonful.cli.evaluate import number
+from spoonful.cli.evaluate import number, wide
 from spoonful.evaluation import Comparison, Interval, Result, compare
 
 _STATISTICS = {"mean": "mean", "rmse": "RMSE", "median": "median", "p95": "95th perc."}
@@ -39,7 +39,7 @@ def compare_command(
     if unknown:
         known = ", ".join(found.differences)
         raise ValueError(f"no metric {unknown[0]!r} in both results; there are: {known}")
-    show(Console(), found, metric)
+    show(wide(Console()), found, metric)
 
 
 def show(console: Console, found: Comparison, metrics: list[str] | None = None) -> None:

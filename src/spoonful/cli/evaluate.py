@@ -31,6 +31,9 @@ from spoonful.evaluation import tables as paper
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 
+_WIDE = 120  # columns that hold a table without breaking its intervals
+_SHORT = 12
+
 
 def evaluate_command(
     method: Annotated[
@@ -71,7 +74,7 @@ def evaluate_command(
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"--out must be a folder, and {out} is a file")
     with processes() as rank:
-        console = Console(quiet=rank != 0)
+        console = wide(Console(quiet=rank != 0))
         chosen = [open_method(text, card.name) for text in method]
         where = pick_device(device, rank)
         items = open_data(data, "test", card)
@@ -157,6 +160,8 @@ def show(
     for one, _ in missing:
         blank = ["-"] * (len(columns) + len(times))
         table.add_row(escape(one.name), *([one.settings] if settings else []), *blank)
+    if settings:  # long names of weights may be broken, "published" may not
+        table.columns[1].no_wrap = max(len(result.settings) for result in results) < _SHORT
     title = f"{first.protocol} ({first.protocol_hash}) on {escape(first.data.name)}"
     of = "" if len(first) == first.data.items else f" of {first.data.items}"
     console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
@@ -194,11 +199,21 @@ def _categories(result: Result, columns: Sequence[paper.Column]) -> Table:
     return table
 
 
+def wide(console: Console) -> Console:
+    """The console; where it is a file or a pipe, wide enough that no interval is broken in two."""
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = max(console.width, _WIDE)
+    return console
+
+
 def _table(first: str, *rest: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
-    table.add_column(first, overflow="fold", no_wrap=first == "metric")
+    table.add_column(first, overflow="fold", no_wrap=True)
     for name in rest:
-        table.add_column(name, justify="left" if name == "settings" else "right")
+        if name == "settings":
+            table.add_column(name, overflow="fold")
+        else:
+            table.add_column(name, justify="right")
     return table
 
 

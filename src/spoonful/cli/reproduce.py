@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spoonful.cli.compare import signed
-from spoonful.cli.evaluate import heading, number, pick_device, span
+from spoonful.cli.evaluate import heading, number, pick_device, span, wide
 from spoonful.evaluation import Reproduction, reproduce, tables
 from spoonful.evaluation.reproduce import Cell, to_json
 from spoonful.evaluation.result import write_text
@@ -53,7 +53,7 @@ def reproduce_command(
 
       spoonful reproduce initialization --seeds 3 --budget 2h
     """
-    console = Console()
+    console = wide(Console())
     errors = Console(stderr=True)
     with errors.status("starting") as status:
         found = reproduce(

@@ -224,6 +224,7 @@ def _read(file: Path, count_of_names: int) -> tuple[Tensor, Tensor | None, Tenso
 def _unit(normals: Tensor) -> Tensor:
     # Summed in this order in float32, which gives the published loaders' values to the last bit.
     x, y, z = normals.unbind(-1)
-    length = (x * x + y * y + z * z).sqrt().unsqueeze(-1)
+    # (The root by float64: in float32 torch's may be off by a bit, on some processors.)
+    length = (x * x + y * y + z * z).double().sqrt().float().unsqueeze(-1)
     unit = normals / length
     return unit.where((length > 0) & unit.isfinite().all(-1, keepdim=True), torch.zeros(()))
