@@ -11,6 +11,7 @@ from torch import nn
 
 from evaluation.small import shapes
 from spoonful.batch import Batch
+from spoonful.data import protocols
 from spoonful.evaluation import Method, reproduce
 from spoonful.evaluation.reproduce import to_json
 from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
@@ -228,3 +229,23 @@ def test_a_job_that_must_not_train_is_left_alone(tmp_path):
     job = Job(Recipe("dcp/clean"), 0, "synthetic", tmp_path, train=False)
     assert train_job(job) is None
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("budget", "pairs"), [(20.0, 8), (100.0, 10), (None, 13)])
+def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget, pairs):
+    from spoonful.evaluation import trained
+    from spoonful.evaluation.tables import Recipe
+
+    class Asked(Exception):
+        pass
+
+    def ask(config, *, corpus, **_):
+        there = len(protocols.get(config.data.protocol).select(corpus, "train"))
+        assert round(config.data.validation * there) == pairs
+        raise Asked
+
+    monkeypatch.setattr(trained, "train", ask)
+    few = ("data.per_category=8",)
+    job = Job(Recipe("rpmnet/crop"), 0, "synthetic", tmp_path, budget=budget, settings=few)
+    with pytest.raises(Asked):
+        train_job(job)

@@ -17,6 +17,9 @@ from spoonful.training.journal import Journal
 
 # A run may exceed its share of a budget by this factor; then it is stopped where it is.
 _PATIENCE = 1.5
+# Validation pairs for a second of a budget, at least so many: on a CPU a pair takes up to a second,
+# and before the first step and after the last one they should take a tenth of the time each.
+_VALIDATED, _FEWEST = 0.1, 8
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ def train_job(job: Job) -> Trained | None:
             return None
         scans = build.protocol(config).sampling == "given"
         shapes = None if scans else _corpus(config.data.corpus, config.data.per_category)
+        if shapes is not None and job.budget is not None:
+            there = len(build.protocol(config).select(shapes, "train"))
+            enough = max(_FEWEST, _VALIDATED * job.budget) / there
+            if enough < config.data.validation:
+                config = override(config, [f"data.validation={enough}"])
         train(
             config,
             out=job.folder,
