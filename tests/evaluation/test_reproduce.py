@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -247,5 +248,13 @@ def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget
     monkeypatch.setattr(trained, "train", ask)
     few = ("data.per_category=8",)
     job = Job(Recipe("rpmnet/crop"), 0, "synthetic", tmp_path, budget=budget, settings=few)
+    with pytest.raises(Asked):
+        train_job(job)
+    pairs = 64
+    with pytest.raises(Asked):  # what is asked for stays
+        train_job(replace(job, settings=(*few, "data.validation=0.5")))
+    # Of very many shapes no smaller share than can be configured.
+    pairs = 13
+    monkeypatch.setattr(trained, "_LEAST", 0.1)
     with pytest.raises(Asked):
         train_job(job)

@@ -32,7 +32,7 @@ from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 
 _WIDE = 120  # columns that hold a table without breaking its intervals
-_SHORT = 12
+_SHORT = 12  # characters of settings that are never broken
 
 
 def evaluate_command(

@@ -20,6 +20,7 @@ _PATIENCE = 1.5
 # Validation pairs for a second of a budget, at least so many: on a CPU a pair takes up to a second,
 # and before the first step and after the last one they should take a tenth of the time each.
 _VALIDATED, _FEWEST = 0.1, 8
+_LEAST = 0.001  # of all shapes, as the configuration allows
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,14 @@ def train_job(job: Job) -> Trained | None:
     if not finished.is_file():
         if not job.train:
             return None
-        scans = build.protocol(config).sampling == "given"
+        card = build.protocol(config)
+        scans = card.sampling == "given"
         shapes = None if scans else _corpus(config.data.corpus, config.data.per_category)
-        if shapes is not None and job.budget is not None:
-            there = len(build.protocol(config).select(shapes, "train"))
-            enough = max(_FEWEST, _VALIDATED * job.budget) / there
-            if enough < config.data.validation:
-                config = override(config, [f"data.validation={enough}"])
+        asked = any(setting.startswith("data.validation=") for setting in job.settings)
+        if shapes is not None and job.budget is not None and not asked:
+            enough = max(_FEWEST, _VALIDATED * job.budget) / len(card.select(shapes, "train"))
+            share = min(config.data.validation, max(enough, _LEAST))
+            config = override(config, [f"data.validation={share}"])
         train(
             config,
             out=job.folder,
