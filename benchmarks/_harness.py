@@ -52,8 +52,14 @@ def race(
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def in_a_row(run: Callable[[], object], *, device: str, seconds: float = 1.0) -> float:
-    """Median milliseconds of calls with nothing but a wait for the device between them."""
+def in_a_row(
+    run: Callable[[], object], *, device: str, seconds: float = 1.0, calls: int = 1
+) -> float:
+    """Median milliseconds of a call, with nothing but other such calls around it.
+
+    The device is waited for after so many calls. After one: how long a call takes. After many, as
+    torch.utils.benchmark does it: how long a program that goes on is kept from its other work.
+    """
     finish = _finisher(device)
     for _ in range(10):
         run()
@@ -62,9 +68,10 @@ def in_a_row(run: Callable[[], object], *, device: str, seconds: float = 1.0) ->
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline or len(times) < 5:
         start = time.perf_counter()
-        run()
+        for _ in range(calls):
+            run()
         finish()
-        times.append(1e3 * (time.perf_counter() - start))
+        times.append(1e3 * (time.perf_counter() - start) / calls)
     return statistics.median(times)
 
 

@@ -291,7 +291,10 @@ def test_the_short_way_takes_nothing_that_was_not_checked():
     for s in (source.half(), source.to("meta"), source.expand(4, 300, 3)[:, ::2], [1.0]):
         assert short(s=s) is None
     with torch.autograd.forward_ad.dual_level():
-        assert short() is None
+        assert short() is not None
+        for name, x in (("s", source), ("t", target), ("w", weights)):
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+            assert short(**{name: dual}) is None
     torch.func.vmap(lambda s: [short(), s][1])(source[None])
     # On the CPU the weights' values are looked at, so they are never passed on unseen.
     assert kernels.quick_pose(source, target, weights, mask, plan) is None

@@ -19,7 +19,7 @@ from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda, node
 from spoonful.geometry.kernels.build import library
 from spoonful.geometry.kernels.call import STARTS, STATE, Form, Plan, call_of
-from spoonful.geometry.kernels.switch import disabled, off, plain, plain_mode, real_of
+from spoonful.geometry.kernels.switch import disabled, plain, real_of, within_disabled
 from spoonful.geometry.pose import Pose
 
 
@@ -136,7 +136,7 @@ def quick_pose(
         return None
     key = _key(source, weights, mask, start, plan)
     way = _ways.get(key)
-    if way is None or not (checked or source.is_cuda) or off() or not plain_mode():
+    if way is None or not (checked or source.is_cuda) or within_disabled():
         return None
     found = node.operator(source, target, weights, start, mask, *way, plan.iterations, stacked)
     return Pose(*found) if found else None

@@ -75,9 +75,13 @@ def ready(device: torch.device) -> bool:
 ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+# Whether this is a block of `disabled`.
+within_disabled = _disabled.get
+
+
 def off() -> bool:
     """Whether the user wants no kernels."""
-    return _disabled.get() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off"
+    return within_disabled() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off"
 
 
 def plain(*tensors: Tensor | None) -> bool:
