@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from scipy.spatial.transform import Rotation
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.losses import (
     dcp_loss,
     discounted,
+    extent_loss,
     inlier_loss,
     over_poses,
     point_loss,
@@ -207,7 +208,13 @@ def test_mistakes_are_named():
         inlier_loss(torch.zeros(2, 5, 4), source_mask=torch.ones(2, 4, dtype=torch.bool))
     with pytest.raises(ValueError, match="losses must hold at least one loss, got none"):
         discounted([])
-    with pytest.raises(
-        TypeError, match=r"source must be a floating-point tensor, got torch\.int64"
-    ):
+    with pytest.raises(TypeError, match=r"source must be floating point, got torch\.int64"):
         point_loss(pose, pose, source.long())
+    with pytest.raises(TypeError, match=r"truth must be a Pose\(.*\), got tuple"):
+        dcp_loss(pose, tuple(pose))
+    with pytest.raises(TypeError, match=r"poses must be a Pose\(.*\), got LayerOutput"):
+        over_poses(lambda p: p.translation.sum(), SpoonfulLayer()(source, source))
+    with pytest.raises(ValueError, match=r"weights must have shape \(\.\.\., 5\), got \(2, 4\)"):
+        extent_loss(source, source, weights=torch.ones(2, 4))
+    with pytest.raises(ValueError, match="mask of matches must be bool with shape"):
+        extent_loss(source, source, mask=torch.ones(2, 5))

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
+from spoonful.geometry.checks import check_float
 
 
 def check_tensor(name: str, tensor: Tensor, *tail: int | str) -> None:
     """Raise unless `tensor` is floating-point and ends in `tail`; letters stand for any size."""
-    if not tensor.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got {tensor.dtype}")
+    check_float(name, tensor)
     sizes = tensor.shape[-len(tail) :]
     if tensor.ndim < len(tail) or any(
         isinstance(want, int) and want != size for want, size in zip(tail, sizes, strict=True)
@@ -22,6 +22,8 @@ def check_tensor(name: str, tensor: Tensor, *tail: int | str) -> None:
 
 def check_pose(name: str, pose: Pose) -> None:
     """Raise unless `pose` holds rotations (..., 3, 3) and as many translations (..., 3)."""
+    if not isinstance(pose, Pose):
+        raise TypeError(f"{name} must be a Pose(rotation, translation), got {type(pose).__name__}")
     check_tensor(f"{name}.rotation", pose.rotation, 3, 3)
     check_tensor(f"{name}.translation", pose.translation, 3)
     if pose.rotation.shape[:-1] != pose.translation.shape:

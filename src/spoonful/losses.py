@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import matmul3, rotate
 from spoonful.inputs import blank, check_leading, check_pose, check_poses, check_tensor
 
@@ -44,7 +45,7 @@ def dcp_loss(
     >>> dcp_loss(pose, Pose.identity()), dcp_loss(pose, Pose.identity(), squares="sum")
     (tensor(3.), tensor(9.))
     """
-    _check_name("squares", squares, ("mean", "sum"))
+    check_choice("squares", squares, ("mean", "sum"))
     check_poses(pose, truth)
     eye = torch.eye(3, dtype=pose.rotation.dtype, device=pose.rotation.device)
     difference = matmul3(pose.rotation.mT, truth.rotation) - eye
@@ -84,7 +85,7 @@ def point_loss(
     >>> point_loss(pose, Pose.identity(), source, norm="l2")
     tensor(3.)
     """
-    _check_name("norm", norm, ("l1", "l2"))
+    check_choice("norm", norm, ("l1", "l2"))
     check_poses(pose, truth)
     check_tensor("source", source, "N", 3)
     check_leading("pose.rotation", pose.rotation, 2, "source", source, 2)
@@ -199,14 +200,16 @@ def extent_loss(
     check_tensor("source", source, "N", 3)
     check_tensor("matches", matches, *source.shape[-2:])
     check_leading("matches", matches, 2, "source", source, 2)
-    share = torch.ones_like(source[..., 0]) if weights is None else weights
+    matches, source = blank("matches", matches, mask), blank("source", source, mask)
+    share = torch.ones_like(source[..., 0])
+    if weights is not None:
+        check_tensor("weights", weights, source.shape[-2])
+        check_leading("weights", weights, 1, "source", source, 2)
+        share = weights
     if mask is not None:
         share = share.masked_fill(~mask, 0.0)
     share = (share / share.sum(-1, keepdim=True).clamp_min(1e-12)).unsqueeze(-1)
-    mine, theirs = (
-        _square_radius(blank(name, cloud, mask), share)
-        for name, cloud in (("matches", matches), ("source", source))
-    )
+    mine, theirs = _square_radius(matches, share), _square_radius(source, share)
     # A cloud in one point has no logarithm; far below any real one, the gradient is zero instead.
     ratio = mine.clamp_min(1e-12) / theirs.clamp_min(1e-12)
     return _reduced((ratio.log() / 2).square(), reduction)
@@ -250,7 +253,7 @@ def over_poses(loss: Callable[[Pose], Tensor], poses: Pose, which: Which = "all"
     >>> over_poses(lambda pose: dcp_loss(pose, Pose.identity()), poses, which="last")
     tensor(0.)
     """
-    _check_name("which", which, ("all", "last"))
+    check_choice("which", which, ("all", "last"))
     each = _each(poses)
     if which == "last":
         return loss(each[-1])
@@ -365,11 +368,5 @@ def _mean(values: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
-    _check_name("reduction", reduction, ("mean", "none"))
+    check_choice("reduction", reduction, ("mean", "none"))
     return losses.mean() if reduction == "mean" else losses
-
-
-def _check_name(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        choices = " or ".join(repr(choice) for choice in allowed)
-        raise ValueError(f"{name} must be {choices}, got {value!r}")

@@ -25,6 +25,11 @@ EYE = torch.eye(3).expand(2, 3, 3)
             ValueError,
             "source must have shape (..., N, 3), got (2, 5",
         ),
+        (
+            (POINTS.mT, POINTS.mT),
+            ValueError,
+            "source must have shape (..., N, 3), got (2, 3, 5); pass source.mT",
+        ),
         ((POINTS, POINTS[0, 0]), ValueError, "target must have shape (..., N, 3), got (3,)"),
         ((POINTS, POINTS[:, :4]), ValueError, "the same shape, got (2, 5, 3) and (2, 4, 3)"),
         ((POINTS[:0], POINTS[:0]), ValueError, "at least one cloud of one point, got (0, 5, 3)"),

@@ -107,7 +107,7 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
         ({"iterations": 0}, "iterations must be an int >= 1, got 0"),
         ({"iterations": 2.5}, "iterations must be an int >= 1, got 2.5"),
         ({"form": "both"}, "form must be 'source' or 'target', got 'both'"),
-        ({"start": "random"}, r"start must be one of \('kabsch', 'detached', 'perturbed'\)"),
+        ({"start": "random"}, r"start must be 'kabsch', 'detached' or 'perturbed', got 'random'"),
         (
             {"start": "perturbed", "max_degrees": 200},
             r"max_degrees must lie in \(0, 180\], got 200",

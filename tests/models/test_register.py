@@ -189,7 +189,7 @@ def test_mistakes_in_batches_and_options_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             small_rpmnet()(batch)
-    with pytest.raises(ValueError, match="pointer must be one of 'transformer', 'identity'"):
+    with pytest.raises(ValueError, match="pointer must be 'transformer' or 'identity'"):
         DCP(pointer="none")
     with pytest.raises(ValueError, match="multiple of n_heads"):
         DCP(emb_dims=30)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch
 from torch import Tensor
 
 
-def working_dtype(*tensors: Tensor) -> torch.dtype:
+def working_dtype(*tensors: Tensor | None) -> torch.dtype:
     """The precision to compute in: float64 where an input has it, float32 otherwise."""
-    wide = any(tensor.dtype == torch.float64 for tensor in tensors)
+    wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in tensors)
     return torch.float64 if wide else torch.float32
 
 
@@ -30,8 +32,7 @@ def check_correspondences(
     looked = True
     if weights is not None:
         _check_companion("weights", weights, source)
-        if not weights.is_floating_point():
-            raise TypeError(f"weights must be floating point, got {weights.dtype}")
+        check_float("weights", weights)
         looked = weights.device.type == "cpu" and can_look(weights)
         if looked:
             lowest = float(weights.detach().amin())
@@ -51,22 +52,17 @@ def check_correspondences(
 
 def check_cloud(name: str, cloud: Tensor) -> None:
     """Raise unless `cloud` is a floating-point tensor (..., N, 3) with something in it."""
-    if not isinstance(cloud, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(cloud).__name__}")
-    if not cloud.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {cloud.dtype}")
+    check_float(name, cloud)
     if cloud.ndim < 2 or cloud.shape[-1] != 3:
-        raise ValueError(f"{name} must have shape (..., N, 3), got {_shape(cloud)}")
+        hint = f"; pass {name}.mT" if cloud.ndim > 1 and cloud.shape[-2] == 3 else ""
+        raise ValueError(f"{name} must have shape (..., N, 3), got {_shape(cloud)}{hint}")
     if cloud.numel() == 0:
         raise ValueError(f"{name} must hold at least one cloud of one point, got {_shape(cloud)}")
 
 
 def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
     """Raise unless `rotation` is (..., 3, 3) and, if `values`, a proper rotation to 1e-3."""
-    if not isinstance(rotation, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(rotation).__name__}")
-    if not rotation.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {rotation.dtype}")
+    check_float(name, rotation)
     if rotation.ndim < 2 or rotation.shape[-2:] != (3, 3):
         raise ValueError(f"{name} must have shape (..., 3, 3), got {_shape(rotation)}")
     if not (values and can_look(rotation)):
@@ -82,8 +78,33 @@ def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
         raise ValueError(
             f"{name} must hold proper rotations, but {int(bad.sum())} of {bad.numel()} are not "
             f"(largest |R^T R - I| is {gap[bad].amax().item():.2g}); "
-            "pass check=False to refine from any matrix"
+            "`refine` and `linearized_step` take any matrix with check=False"
         )
+
+
+def check_float(name: str, tensor: Tensor) -> None:
+    """Raise unless `tensor` is a tensor of floating-point numbers."""
+    check_is_tensor(name, tensor)
+    if not tensor.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {tensor.dtype}")
+
+
+def check_is_tensor(name: str, tensor: object) -> None:
+    """Raise unless `tensor` is one: an array or a list has no device and no gradient."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise unless `value` is one of `choices`.
+
+    >>> check_choice("form", "middle", ("source", "target"))
+    Traceback (most recent call last):
+    ValueError: form must be 'source' or 'target', got 'middle'
+    """
+    if value not in choices:
+        *others, last = (repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
 
 
 def can_look(tensor: Tensor) -> bool:
@@ -105,8 +126,7 @@ def all_known(condition: Tensor) -> bool:
 
 
 def _check_companion(name: str, tensor: Tensor, cloud: Tensor) -> None:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    check_is_tensor(name, tensor)
     if tensor.shape != cloud.shape[:-1]:
         raise ValueError(
             f"{name} must have one entry a point, shape {tuple(cloud.shape[:-1])}, "

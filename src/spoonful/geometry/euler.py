@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_float
 from spoonful.geometry.exact import matmul3
 
 
@@ -30,7 +31,7 @@ def rotation_from_euler(angles: Tensor, order: str, degrees: bool = False) -> Te
             [ 0.,  0.,  1.]])
     """
     axes, extrinsic = _parse(order)
-    _check_float("angles", angles)
+    check_float("angles", angles)
     if angles.ndim < 1 or angles.shape[-1] != 3:
         raise ValueError(f"angles must have shape (..., 3), got {tuple(angles.shape)}")
     exact = angles.double()
@@ -62,7 +63,7 @@ def euler_from_rotation(rotation: Tensor, order: str, degrees: bool = False) -> 
     tensor([90.,  0.,  0.])
     """
     axes, extrinsic = _parse(order)
-    _check_float("rotation", rotation)
+    check_float("rotation", rotation)
     if rotation.ndim < 2 or rotation.shape[-2:] != (3, 3):
         raise ValueError(f"rotation must have shape (..., 3, 3), got {tuple(rotation.shape)}")
     # Inverting extrinsic turns gives the intrinsic ones of the same order, with angles negated.
@@ -108,8 +109,3 @@ def _parse(order: str) -> tuple[tuple[int, int, int], bool]:
         )
     first, second, third = ("xyz".index(letter) for letter in order.lower())
     return (first, second, third), order.islower()
-
-
-def _check_float(name: str, tensor: Tensor) -> None:
-    if not tensor.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got {tensor.dtype}")

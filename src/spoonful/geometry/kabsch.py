@@ -78,12 +78,12 @@ def kabsch(
 def pose_from_moments(m: Moments) -> Pose:
     """The best pose for clouds with these moments."""
     rotation = best_rotation(m.cross)
-    return Pose(rotation, best_translation(m, rotation))
+    return Pose(rotation, best_translation(rotation, m.source_mean, m.target_mean))
 
 
-def best_translation(m: Moments, rotation: Tensor) -> Tensor:
-    """The paper's translation estimator, `mean(target) - R mean(source)`."""
-    return m.target_mean - matvec3(rotation, m.source_mean)
+def best_translation(rotation: Tensor, source_mean: Tensor, target_mean: Tensor) -> Tensor:
+    """The paper's translation estimator (Eq. 2), `mean(target) - R mean(source)`."""
+    return target_mean - matvec3(rotation, source_mean)
 
 
 def best_rotation(cross: Tensor) -> Tensor:

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from spoonful.geometry import kernels
-from spoonful.geometry.checks import check_correspondences, working_dtype
+from spoonful.geometry.checks import check_choice, check_correspondences, working_dtype
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.kernels import Plan
 from spoonful.geometry.moments import Moments, Spreads, moments
 from spoonful.geometry.packed import check_packed, moments_packed
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.refine import Form, check_form, check_iterations, refine_moments
+from spoonful.geometry.refine import Form, check_iterations, refine_moments
 from spoonful.geometry.so3 import random_rotation
 
 Start = Literal["kabsch", "detached", "perturbed"]
@@ -96,10 +96,9 @@ class SpoonfulLayer(nn.Module):
         kernels: bool = True,
     ) -> None:
         super().__init__()
-        check_form(form)
+        check_choice("form", form, get_args(Form))
         check_iterations(iterations)
-        if start not in get_args(Start):
-            raise ValueError(f"start must be one of {get_args(Start)}, got {start!r}")
+        check_choice("start", start, get_args(Start))
         if not 0 < max_degrees <= 180:
             raise ValueError(f"max_degrees must lie in (0, 180], got {max_degrees}")
         if not isinstance(starts, int) or starts < 1:
@@ -142,7 +141,7 @@ class SpoonfulLayer(nn.Module):
         check_correspondences(source, target, weights, mask)
         turns = None
         if plan.start == "perturbed":
-            dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+            dtype = working_dtype(source, target, weights)
             turns = self._turns(source[..., 0, 0].detach().to(dtype), plan, generator)
         usable = self.kernels and kernels.usable(source, target, weights, mask, turns)
         head = kernels.layer_poses if usable else composite_head
@@ -176,7 +175,7 @@ class SpoonfulLayer(nn.Module):
         """
         check_packed(source, target, offsets, weights)
         plan = self._plan()
-        dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+        dtype = working_dtype(source, target, weights)
         clouds = source.detach().new_empty(len(offsets) - 1, dtype=dtype)
         turns = self._turns(clouds, plan, generator)
         usable = self.kernels and kernels.usable(source, target, weights, None, turns, offsets)

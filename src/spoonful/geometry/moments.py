@@ -16,7 +16,12 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known, check_correspondences, working_dtype
+from spoonful.geometry.checks import (
+    all_known,
+    check_choice,
+    check_correspondences,
+    working_dtype,
+)
 
 Spreads = Literal["both", "source", "target", "none"]
 
@@ -80,10 +85,9 @@ def moments(
     >>> m.cross[0, 0]
     tensor(1.)
     """
-    if spreads not in get_args(Spreads):
-        raise ValueError(f"spreads must be one of {get_args(Spreads)}, got {spreads!r}")
+    check_choice("spreads", spreads, get_args(Spreads))
     checked = check_correspondences(source, target, weights, mask)
-    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    dtype = working_dtype(source, target, weights)
     if weights is None:
         weights = torch.ones_like(source[..., 0], dtype=dtype)
     else:
@@ -173,6 +177,7 @@ class _Moments(Function):
         d_target = share * sum(push_t) if push_t else None
         d_weights = None
         if ctx.needs_input_grad[2] and own:
+            # 0 * total: where the loss asks for means alone, `present` is empty and its sum an int.
             mean_own = sum(product.sum((-1, -2)) for product in present) + 0 * total
             d_weights = (sum(own) - mean_own.unsqueeze(-1)) / _or_one(total).unsqueeze(-1)
         sound = H.sum((-1, -2)).isfinite() & (total > 0)

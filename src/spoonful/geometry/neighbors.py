@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_float, working_dtype
+
 # Squared distances held at once, 16 MiB of them in float32, whatever the clouds' sizes: large
 # enough to hide the launch of a kernel, small enough not to be noticed.
 _BUDGET = 1 << 22
@@ -102,9 +104,8 @@ def _search(query: Tensor, points: Tensor, allowed: Tensor | None) -> Tensor:
 
 
 def _checked(name: str, cloud: Tensor) -> Tensor:
-    """`cloud` in at least float32, or an error that names it."""
+    """`cloud` in the precision to compute in, or an error that names it."""
+    check_float(name, cloud)
     if cloud.ndim < 2 or cloud.shape[-1] != 3:
         raise ValueError(f"{name} must have shape (..., N, 3), got {tuple(cloud.shape)}")
-    if not cloud.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got {cloud.dtype}")
-    return cloud.to(torch.promote_types(cloud.dtype, torch.float32))
+    return cloud.to(working_dtype(cloud))

@@ -10,7 +10,12 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import kernels
-from spoonful.geometry.checks import can_look, check_correspondences, working_dtype
+from spoonful.geometry.checks import (
+    can_look,
+    check_correspondences,
+    check_is_tensor,
+    working_dtype,
+)
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.moments import Moments
 from spoonful.geometry.pose import Pose
@@ -56,7 +61,7 @@ def moments_packed(
     tensor([2., 0., 3.])
     """
     check_packed(source, target, offsets, weights)
-    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    dtype = working_dtype(source, target, weights)
     clouds, points = len(offsets) - 1, len(source)
     cloud = torch.repeat_interleave(
         torch.arange(clouds, device=offsets.device), offsets.diff(), output_size=points
@@ -87,9 +92,9 @@ def moments_packed(
 
     source_mean, target_mean = (
         torch.where(
-            bad.unsqueeze(-1), torch.nan, mean + torch.where(weight == 0, 0, 1)[:, None] * o
+            bad.unsqueeze(-1), torch.nan, mean + torch.where((weight == 0)[:, None], 0, origin)
         )
-        for mean, o in zip(means, origins, strict=True)
+        for mean, origin in zip(means, origins, strict=True)
     )
     return Moments(source_mean, target_mean, outer(s, s), outer(t, t), outer(t, s), weight)
 
@@ -99,8 +104,7 @@ def check_packed(source: Tensor, target: Tensor, offsets: Tensor, weights: Tenso
     check_correspondences(source, target, weights, None)
     if source.ndim != 2:
         raise ValueError(f"packed clouds must have shape (M, 3), got {tuple(source.shape)}")
-    if not isinstance(offsets, Tensor):
-        raise TypeError(f"offsets must be a torch.Tensor, got {type(offsets).__name__}")
+    check_is_tensor("offsets", offsets)
     if offsets.ndim != 1 or len(offsets) < 2:
         raise ValueError(f"offsets must have shape (B + 1,), B >= 1, got {tuple(offsets.shape)}")
     if offsets.is_floating_point() or offsets.is_complex() or offsets.dtype == torch.bool:

@@ -30,8 +30,14 @@ from torch.autograd import Function
 
 from spoonful.geometry import kernels
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known, check_correspondences, check_rotation
+from spoonful.geometry.checks import (
+    all_known,
+    check_choice,
+    check_correspondences,
+    check_rotation,
+)
 from spoonful.geometry.exact import matmul3, matvec3
+from spoonful.geometry.kabsch import best_translation
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.so3 import gram_schmidt, hat, torque, turned
@@ -79,7 +85,7 @@ def refine(
     >>> bool((refined.rotation[-1] - best).abs().max() < 1e-12)
     True
     """
-    check_form(form)
+    check_choice("form", form, get_args(Form))
     check_iterations(iterations)
     if kernels.usable(source, target, weights, mask, rotation):
         check_correspondences(source, target, weights, mask)
@@ -96,7 +102,7 @@ def refine_moments(m: Moments, rotation: Tensor, *, iterations: int, form: Form)
         m.cross, _inverse_for(m, form), rotation.to(m.cross.dtype), iterations, form
     )
     means = m.source_mean.unsqueeze(-2), m.target_mean.unsqueeze(-2)
-    return Pose(rotations, means[1] - matvec3(rotations, means[0]))
+    return Pose(rotations, best_translation(rotations, *means))
 
 
 def linearized_step(
@@ -130,16 +136,10 @@ def linearized_step(
             [ 1.,  1.,  0.],
             [ 0.,  0.,  1.]])
     """
-    check_form(form)
+    check_choice("form", form, get_args(Form))
     m = moments(source, target, weights, mask, spreads=form)
     check_start("rotation", rotation, source, values=check)
     return _step(m.cross, _inverse_for(m, form), rotation.to(m.cross.dtype), form)
-
-
-def check_form(form: str) -> None:
-    """Raise unless `form` names one of the paper's two forms."""
-    if form not in get_args(Form):
-        raise ValueError(f"form must be 'source' or 'target', got {form!r}")
 
 
 def check_iterations(iterations: int) -> None:

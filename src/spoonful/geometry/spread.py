@@ -19,7 +19,7 @@ from spoonful.geometry.checks import all_known
 from spoonful.geometry.exact import matmul3
 
 # An axis counts as undetermined when its resistance is below this many roundings of the whole.
-_ROUNDINGS = 16.0
+ROUNDINGS = 16.0
 
 
 def spread(moment: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class _SpreadInverse(Function):
         numerator = X + adjugate
         denominator = _trace(adjugate) - det
         # denominator / tr(numerator) is about the smallest eigenvalue of spread X.
-        small = _ROUNDINGS * torch.finfo(X.dtype).eps
+        small = ROUNDINGS * torch.finfo(X.dtype).eps
         minors = _trace(numerator)
         full_rank = denominator > small * minors
         inverse = numerator / denominator

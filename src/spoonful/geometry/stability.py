@@ -14,22 +14,17 @@ det G, are proxies of rho; they are here beside it.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import best_rotation
 from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import (
-    Form,
-    check_form,
-    check_iterations,
-    check_start,
-    refine_moments,
-)
-from spoonful.geometry.spread import spread, spread_inverse
+from spoonful.geometry.refine import Form, check_iterations, check_start, refine_moments
+from spoonful.geometry.spread import ROUNDINGS, spread, spread_inverse
 
 
 class Status(IntEnum):
@@ -104,7 +99,7 @@ def stability(
     >>> stability(source, 0.1 * source, form="source").rho.round(decimals=3)
     tensor(0.9000)
     """
-    check_form(form)
+    check_choice("form", form, get_args(Form))
     check_iterations(iterations)
     m = moments(source, target, weights, mask)
     if rotation is None:
@@ -139,7 +134,7 @@ def stability(
 
     resist = torch.linalg.eigvalsh(M_K)
     eps = torch.finfo(R.dtype).eps
-    ambiguous = resist[..., 0] <= 16 * eps * resist[..., 2]
+    ambiguous = resist[..., 0] <= ROUNDINGS * eps * resist[..., 2]
     status = torch.where(rho > 1, int(Status.UNSTABLE), int(Status.STABLE))
     status = torch.where(ambiguous, int(Status.AMBIGUOUS), status)
     status = torch.where(m.total == 0, int(Status.EMPTY), status)

@@ -10,6 +10,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from spoonful.geometry import vee
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.euler import euler_from_rotation
 from spoonful.geometry.exact import matmul3
 from spoonful.inputs import check_leading, check_tensor
@@ -39,12 +41,8 @@ def rotation_error_degrees(rotation: Tensor, truth: Tensor) -> Tensor:
     """
     _check("rotation", rotation, truth, 3, 3)
     D = matmul3(rotation.double().mT, truth.double())
-    v = torch.stack(
-        [D[..., 2, 1] - D[..., 1, 2], D[..., 0, 2] - D[..., 2, 0], D[..., 1, 0] - D[..., 0, 1]],
-        dim=-1,
-    )
     trace = D[..., 0, 0] + D[..., 1, 1] + D[..., 2, 2]
-    return torch.rad2deg(torch.atan2(torch.linalg.vector_norm(v, dim=-1), trace - 1))
+    return torch.rad2deg(torch.atan2(torch.linalg.vector_norm(vee(D), dim=-1), trace - 1))
 
 
 def anisotropic_error_degrees(
@@ -76,16 +74,13 @@ def anisotropic_error_degrees(
     >>> anisotropic_error_degrees(guess, truth, "dcp").round(decimals=4)
     tensor([ 1., -2., -0.], dtype=torch.float64)
     """
+    check_choice("convention", convention, get_args(Convention))
     _check("rotation", rotation, truth, 3, 3)
     rotation, truth = rotation.double(), truth.double()
-    match convention:
-        case "dcp":
-            return _euler(rotation, "zyx") - _euler(truth, "zyx")
-        case "paper":
-            return _euler(matmul3(rotation.mT, truth), "ZYX")
-        case "rpmnet":
-            return _euler(rotation, "xyz") - _euler(truth, "xyz")
-    raise ValueError(f"convention must be one of {get_args(Convention)}, got {convention!r}")
+    if convention == "paper":
+        return _euler(matmul3(rotation.mT, truth), "ZYX")
+    order = "zyx" if convention == "dcp" else "xyz"
+    return _euler(rotation, order) - _euler(truth, order)
 
 
 def translation_error(translation: Tensor, truth: Tensor, p: Literal[1, 2] = 2) -> Tensor:

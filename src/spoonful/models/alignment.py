@@ -32,10 +32,21 @@ def align(
     """
     with full_precision(source):
         if layer is None:
-            pose = kabsch(source, matches, weights, mask)
-            return Pose(pose.rotation.unsqueeze(1), pose.translation.unsqueeze(1))
+            return repeated(kabsch(source, matches, weights, mask))
         output: LayerOutput = layer(source, matches, weights, mask)
         return output.poses()
+
+
+def repeated(pose: Pose, count: int = 1) -> Pose:
+    """The pose of each pair, `count` times along a new dimension P.
+
+    >>> repeated(Pose.identity(4), 6).rotation.shape
+    torch.Size([4, 6, 3, 3])
+    """
+    return Pose(
+        pose.rotation.unsqueeze(1).expand(-1, count, -1, -1),
+        pose.translation.unsqueeze(1).expand(-1, count, -1),
+    )
 
 
 def first(poses: Pose) -> Pose:

@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import rotate
 from spoonful.losses import dcp_loss
-from spoonful.models.alignment import align, first
+from spoonful.models.alignment import align, first, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.dgcnn import DGCNN
@@ -64,11 +65,11 @@ class DCP(RegistrationModel):
         refine: SpoonfulLayer | None = None,
     ) -> None:
         super().__init__()
-        _one_of("embedding", embedding, ("dgcnn", "pointnet"))
-        _one_of("pointer", pointer, ("transformer", "identity"))
-        _one_of("head", head, ("svd", "mlp"))
-        _one_of("cycle", cycle, ("off", "on", "published"))
-        _one_of("loss_on", loss_on, ("all", "last"))
+        check_choice("embedding", embedding, ("dgcnn", "pointnet"))
+        check_choice("pointer", pointer, ("transformer", "identity"))
+        check_choice("head", head, ("svd", "mlp"))
+        check_choice("cycle", cycle, ("off", "on", "published"))
+        check_choice("loss_on", loss_on, ("all", "last"))
         if head == "mlp" and refine is not None:
             raise ValueError("refine needs matches, and the 'mlp' head has none; use head='svd'")
         if pointer == "transformer" and emb_dims % n_heads:
@@ -111,7 +112,7 @@ class DCP(RegistrationModel):
         source_mask, target_mask = both.masks()
 
         if isinstance(self.head, MLPHead):
-            poses = _with_p(
+            poses = repeated(
                 self.head(of_source, of_target, mask=source_mask, other_mask=target_mask)
             )
             matches = None
@@ -139,13 +140,12 @@ class DCP(RegistrationModel):
 
 
 def pose_losses(poses: Pose, truth: Pose, which: Literal["all", "last"]) -> Tensor:
-    """`dcp_loss` of each pair, (B,), averaged over its P poses or for the last of them."""
+    """`dcp_loss` of each pair, (B,), averaged over its P poses or for the last of them.
+
+    This is `losses.over_poses`, for one loss and without its loop over the poses.
+    """
     count = poses.rotation.shape[1]
-    many = Pose(
-        truth.rotation.unsqueeze(1).expand(-1, count, -1, -1),
-        truth.translation.unsqueeze(1).expand(-1, count, -1),
-    )
-    losses = dcp_loss(poses, many, reduction="none")
+    losses = dcp_loss(poses, repeated(truth, count), reduction="none")
     return losses.mean(1) if which == "all" else losses[:, -1]
 
 
@@ -179,12 +179,3 @@ class Itself(nn.Module):
     def forward(self, embeddings: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return `embeddings`."""
         return embeddings
-
-
-def _with_p(pose: Pose) -> Pose:
-    return Pose(pose.rotation.unsqueeze(1), pose.translation.unsqueeze(1))
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

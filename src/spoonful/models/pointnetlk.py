@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, hat, rotation_from_vector
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import matmul3, matvec3, rotate
 from spoonful.models.clouds import centroid, stack
 from spoonful.models.contract import RegistrationModel, known_pose
@@ -44,8 +45,7 @@ class PointNetFeature(nn.Module):
 
     def __init__(self, dim: int = 1024, pool: Literal["max", "avg"] = "max") -> None:
         super().__init__()
-        if pool not in ("max", "avg"):
-            raise ValueError(f"pool must be 'max' or 'avg', got {pool!r}")
+        check_choice("pool", pool, ("max", "avg"))
         self.pool = pool
         self.h1 = _layers(3, 64, 64)
         self.h2 = _layers(64, 64, 128, dim)

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
+from spoonful.geometry.checks import check_choice
 from spoonful.losses import discounted, point_loss
-from spoonful.models.alignment import align, first, join
+from spoonful.models.alignment import align, first, join, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.features import FeatureNet, Neighborhood, Surroundings
@@ -64,8 +65,7 @@ class RPMNet(RegistrationModel):
         refine: SpoonfulLayer | None = None,
     ) -> None:
         super().__init__()
-        if loss_on not in ("all", "last"):
-            raise ValueError(f"loss_on must be 'all' or 'last', got {loss_on!r}")
+        check_choice("loss_on", loss_on, ("all", "last"))
         self.loss_on = loss_on
         self.weights_net = ParameterNet()
         self.feat_extractor = FeatureNet(features, feat_dim)
@@ -161,7 +161,8 @@ class RPMNet(RegistrationModel):
         """How far points end up from where they belong, and how many go unmatched, as published.
 
         `sum_i 0.5^(I-1-i) (point_loss_i + inlier_weight inlier_loss_i)` over I outer iterations,
-        with the point loss of an iteration over the poses chosen by `loss_on`.
+        with the point loss of an iteration over the poses chosen by `loss_on`. This is
+        `losses.rpmnet_loss`, from the sums of the match matrices, which are all that is kept.
         """
         assert output.poses is not None
         truth = known_pose(batch)
@@ -170,10 +171,7 @@ class RPMNet(RegistrationModel):
         mask = batch.source_mask
         far = point_loss(
             output.poses,
-            Pose(
-                truth.rotation.unsqueeze(1).expand(-1, count, -1, -1),
-                truth.translation.unsqueeze(1).expand(-1, count, -1),
-            ),
+            repeated(truth, count),
             batch.source.unsqueeze(1).expand(-1, count, -1, -1),
             mask=None if mask is None else mask.unsqueeze(1).expand(-1, count, -1),
             reduction="none",
