@@ -22,9 +22,13 @@ def named(name: str, among: Mapping[str, T], *, what: str) -> T:
     >>> named("aple", {"apple": 1, "pear": 2}, what="fruit")
     Traceback (most recent call last):
     ValueError: no fruit named 'aple'; did you mean 'apple'? There are: apple, pear
+    >>> named("pear", {}, what="fruit")
+    Traceback (most recent call last):
+    ValueError: no fruit named 'pear'; there are none
     """
     if name not in among:
         close = difflib.get_close_matches(name, among, n=1)
         hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
-        raise ValueError(f"no {what} named {name!r}{hint}: {', '.join(among)}")
+        there = f": {', '.join(among)}" if among else " none"
+        raise ValueError(f"no {what} named {name!r}{hint}{there}")
     return among[name]

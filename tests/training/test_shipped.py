@@ -67,8 +67,10 @@ def test_a_missing_file_is_named(weights):
 
 
 def test_an_unknown_name_brings_the_nearest(weights):
-    with pytest.raises(ValueError, match="did you mean 'tiny'"):
+    with pytest.raises(ValueError, match="no shipped model named 'tinny'; did you mean 'tiny'"):
         shipped.card("tinny", weights)
+    with pytest.raises(ValueError, match="no shipped model named 'tiny'; there are none"):
+        shipped.card("tiny", weights / "empty")
 
 
 def test_the_card_says_where_the_weights_are_from(weights):

@@ -29,6 +29,7 @@ from spoonful.metrics.poses import (
     translation_error,
 )
 from spoonful.metrics.summary import Summary, summarize
+from spoonful.names import named
 from spoonful.registration import Registration
 
 # The rows of some items: their poses, their numbers ("index") and their errors on clouds.
@@ -218,10 +219,7 @@ class PoseErrors:
 
         Whatever it measures, the error of an item whose pose is not finite is inf.
         """
-        errors = self._join().errors
-        if name not in errors:
-            raise ValueError(f"name must be one of {', '.join(errors)}; got {name!r}")
-        return errors[name]
+        return named(name, self._join().errors, what="metric")
 
     def compute(self, *, finite_only: bool = False) -> Report:
         """Summaries of all metrics over all items.

@@ -7,7 +7,6 @@ Loading compares the file with the hash in its card, so what is measured is what
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import torch
 
 import spoonful
 from spoonful.models import RegistrationModel
+from spoonful.names import named
 from spoonful.training import checkpoint, tensorfile
 
 FOLDER = Path(__file__).parent.parent / "weights"
@@ -88,13 +88,8 @@ def card(name: str, folder: Path = FOLDER) -> Card:
     Raises:
         ValueError: there is none of that name.
     """
-    there = names(folder)
-    if name not in there:
-        close = difflib.get_close_matches(name, there, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        known = f" There are: {', '.join(there)}" if there else " No weights are installed"
-        raise ValueError(f"no shipped model named {name!r}{hint}{known}")
-    return Card(**json.loads((folder / f"{name}.json").read_text()))
+    cards = {there: folder / f"{there}.json" for there in names(folder)}
+    return Card(**json.loads(named(name, cards, what="shipped model").read_text()))
 
 
 def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -> RegistrationModel:
