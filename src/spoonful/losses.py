@@ -35,7 +35,8 @@ def dcp_loss(
         truth: (..., 3, 3) true poses.
         squares: what |.|^2 means. "mean", the mean of the squared entries, nine of the matrix and
             three of the vector, is what the published code computes; "sum" is the equation as
-            printed, in which rotations weigh three times as much against translations.
+            the refinement paper prints it (Eq. 18), in which rotations weigh three times as much
+            against translations.
         reduction: "mean" over all poses, or "none".
 
     Returns:
@@ -237,7 +238,9 @@ def discounted(losses: Sequence[Tensor], discount: float = 0.5) -> Tensor:
 
 
 def over_poses(loss: Callable[[Pose], Tensor], poses: Pose, which: Which = "all") -> Tensor:
-    """The paper's augmented loss: the mean of a loss over the first and every refined pose.
+    """The refinement paper's augmented loss (Eq. 19): the mean of a loss over all its poses.
+
+    That is over the first, Kabsch's, and every refined one.
 
     Args:
         loss: any loss of a pose, `lambda pose: dcp_loss(pose, truth)`.

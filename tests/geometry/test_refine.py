@@ -51,7 +51,7 @@ def test_poses_and_gradients_equal_the_literal_iteration(clouds, form):
         ((R * probes[0]).sum() + (t * probes[1]).sum()).backward()
         results.append((R, t, source.grad, target.grad, weights.grad))
     for ours, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("form", FORMS)

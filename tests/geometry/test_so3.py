@@ -20,6 +20,12 @@ def test_hat_is_the_cross_product_and_vee_its_adjoint():
     torch.testing.assert_close((A * hat(a)).sum((-1, -2)), (vee(A) * a).sum(-1))
 
 
+def test_vee_of_hat_times_a_symmetric_matrix_is_its_spread():
+    u, X = torch.randn(5, 3).double(), torch.randn(5, 3, 3).double()
+    X = X + X.mT
+    torch.testing.assert_close(vee(matmul3(hat(u), X)), matvec3(spread(X), u))
+
+
 @given(st.lists(st.floats(-4, 4), min_size=3, max_size=3))
 def test_rotation_from_vector_equals_scipy(vector):
     expected = torch.from_numpy(Rotation.from_rotvec(vector).as_matrix())

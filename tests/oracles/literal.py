@@ -30,6 +30,8 @@ def kkt_step(
 ) -> Tensor:
     """Minimise the paper's cost under its six constraints linearised at R, (B, 3, 3).
 
+    Equations 8 to 13; the supplement's form has G on the other side of R in A.
+
     `guard` looks at the system's singular values first, as the published code does.
     """
     batch = R.shape[0]
@@ -50,7 +52,7 @@ def kkt_step(
 
 
 def assemble(matrix: Tensor) -> Tensor:
-    """Equations (11) to (13) of the paper."""
+    """Equations 15 to 17 of the paper."""
     r1 = matrix[..., 0] / matrix[..., 0].norm(dim=-1, keepdim=True)
     r2 = matrix[..., 1] - r1 * (r1 * matrix[..., 1]).sum(-1, keepdim=True)
     r2 = r2 / r2.norm(dim=-1, keepdim=True)

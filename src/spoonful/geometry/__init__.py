@@ -2,7 +2,8 @@
 
 Clouds are (..., N, 3) with any leading batch dimensions; a pose maps source to target,
 `target ~ R source + t`. Read in this order: `moments`, `spread`, `kabsch`, `refine`, `layer`,
-`stability`.
+`stability`. "The paper" is Agostinho et al., "(Just) A Spoonful of Refinements Helps the
+Registration Error Go Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
 """
 
 from spoonful.geometry.kabsch import kabsch

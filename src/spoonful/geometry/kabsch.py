@@ -34,9 +34,9 @@ def kabsch(
 ) -> Pose:
     """The rigid pose that minimises `sum_i w_i |R source_i + t - target_i|^2`.
 
-    Always a proper rotation, never a reflection. Differentiable any number of times, in forward
-    and reverse mode, under `torch.func.vmap` and `torch.compile`. Where the points do not
-    determine the rotation, result and gradient are finite all the same:
+    The paper's Eqs. 1 to 6. Always a proper rotation, never a reflection. Differentiable any number
+    of times, in forward and reverse mode, under `torch.func.vmap` and `torch.compile`. Where the
+    points do not determine the rotation, result and gradient are finite all the same:
 
     - two points, or points on a line: the best rotation that turns least, with no gradient about
       the line; where several turn equally little (a line reversed), one of them;
@@ -82,7 +82,7 @@ def pose_from_moments(m: Moments) -> Pose:
 
 
 def best_translation(rotation: Tensor, source_mean: Tensor, target_mean: Tensor) -> Tensor:
-    """The paper's translation estimator (Eq. 2), `mean(target) - R mean(source)`."""
+    """The paper's translation estimator, `mean(target) - R mean(source)` (Eq. 2)."""
     return target_mean - matvec3(rotation, source_mean)
 
 

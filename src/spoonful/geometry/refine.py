@@ -117,6 +117,8 @@ def linearized_step(
 ) -> Tensor:
     """One constrained solve, before the assembler: `R (I + hat u)`, near a rotation but not one.
 
+    The paper's Eqs. 7 to 13, whose 15x15 system this solves as a 3x3 one.
+
     Args:
         source: (..., N, 3).
         target: (..., N, 3).

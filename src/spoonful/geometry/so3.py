@@ -67,7 +67,7 @@ def turned(rotation: Tensor, vector: Tensor) -> Tensor:
 
 
 def gram_schmidt(matrix: Tensor) -> Tensor:
-    """The paper's rotation assembler: a rotation from a matrix's first two columns.
+    """The paper's rotation assembler (Eqs. 14 to 17): a rotation from a matrix's first two columns.
 
     The first column is normalised, the second made orthogonal to it and normalised, the third is
     their cross product. Unlike a projection by SVD it is smooth at rotations, which is where the

@@ -8,7 +8,7 @@ so an error grows by rho, the spectral radius of J, in every iteration. If the m
 rotated source scaled by a, rho is |1 - a| in the source form and |1 - 1/a| in the target form:
 matches that shrink towards their centroid (a < 1/2), as a soft assignment's do, make the target
 form diverge. The paper's three indicators, the distance and angle to the unconstrained solution and
-det G, are proxies of rho; they are here beside it.
+det G, are here beside rho: two of them notice, as rho does, how large the matches are.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Stability(NamedTuple):
     Attributes:
         rho: (...) growth of an error per iteration; < 1 contracts, > 1 diverges.
         divergence: (...) the paper's D: the sum over iterations of |R_i - R|_F.
-        distance: (...) the largest distance of a column of the unconstrained solution to R's.
+        distance: (...) the largest distance of a column of the unconstrained solution to R's. The
+            paper's first indicator; the next two are the others.
         angle_degrees: (...) the largest angle between such columns, ignoring sign, in degrees.
         target_det: (...) det G.
         step_condition: (...) condition number of the refinement's 3x3 system.
@@ -90,7 +91,8 @@ def stability(
         form: "source" or "target".
 
     Returns:
-        `Stability`. It carries no gradient.
+        `Stability`. It carries no gradient. Started at Kabsch's rotation, `divergence` is amplified
+        rounding error: its size is rho's doing, its digits depend on who computed the rotation.
 
     >>> source = torch.cat([torch.eye(3), -torch.eye(3)])
     >>> shrunk = stability(source, 0.1 * source, form="target")

@@ -1,4 +1,7 @@
-"""Errors of registrations: pure batched functions, and one class that collects them."""
+"""Errors of registrations: pure batched functions, and one class that collects them.
+
+"The paper" is that of the refinement layer; see `spoonful.geometry`.
+"""
 
 from spoonful.metrics.accumulator import PoseErrors, Report
 from spoonful.metrics.clouds import (

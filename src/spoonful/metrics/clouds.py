@@ -30,8 +30,8 @@ def chamfer_distance(
 ) -> Tensor:
     """Mean squared distance to the nearest point of the other cloud, summed over both directions.
 
-    `mean_i min_j |s_i - t_j|^2 + mean_j min_i |s_i - t_j|^2`. Memory does not grow with the
-    product of the sizes: the search is exhaustive but goes by parts.
+    `mean_i min_j |s_i - t_j|^2 + mean_j min_i |s_i - t_j|^2`, the paper's Eqs. 24 and 25. Memory
+    does not grow with the product of the sizes: the search is exhaustive but goes by parts.
 
     Args:
         source: (..., N, 3), in the target's frame: `pose.apply(source)`.
@@ -104,6 +104,8 @@ def mean_point_distance(
     pose: Pose, truth: Pose, source: Tensor, *, mask: Tensor | None = None
 ) -> Tensor:
     """`mean_i |(R - R_gt) p_i + t - t_gt|`: how far the source's points land from their place.
+
+    The paper's Eq. 26.
 
     Args:
         pose: (..., 3, 3) estimates.

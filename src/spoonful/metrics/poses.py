@@ -21,7 +21,7 @@ Convention = Literal["dcp", "paper", "rpmnet"]
 
 
 def rotation_error_degrees(rotation: Tensor, truth: Tensor) -> Tensor:
-    """The angle of `R^T R_gt`, the isotropic rotation error.
+    """The angle of `R^T R_gt`, the isotropic rotation error (the paper's Eqs. 20 and 21).
 
     It is atan2(|v|, tr D - 1) with D = R^T R_gt and v = vee(D), that is atan2(2 sin, 2 cos).
     The usual arccos((tr D - 1) / 2) knows an angle near 0 or 180 degrees to the square root of
@@ -53,7 +53,7 @@ def anisotropic_error_degrees(
     - "dcp": difference of the extrinsic zyx Euler angles, as the code of Deep Closest Point
       reports it. All published DCP figures are of this kind.
     - "paper": intrinsic zyx Euler angles of the difference `R^T R_gt`, as the refinement paper
-      defines it.
+      defines it (Eq. 22).
     - "rpmnet": difference of the extrinsic xyz Euler angles, as RPM-Net's code reports it.
 
     A difference of angles is not a distance: it depends on the frame, grows without reason near
@@ -84,7 +84,7 @@ def anisotropic_error_degrees(
 
 
 def translation_error(translation: Tensor, truth: Tensor, p: Literal[1, 2] = 2) -> Tensor:
-    """`|t - t_gt|_p`, the translation error.
+    """`|t - t_gt|_p`, the translation error (the paper's Eq. 23).
 
     Args:
         translation: (..., 3) estimated translations.
