@@ -11,9 +11,12 @@ import torch
 
 from pipeline.lumps import lumpy, off_by, view
 from spoonful.cli.demo import built_in_pair
+from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import METHODS, proposers, read_pose, register
+from spoonful.pipeline.doubt import Freedom, Signs, warnings_of
+from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.search import Proposal
 
 
@@ -164,6 +167,21 @@ def test_scales_that_differ_are_named(scans):
     assert not found.confident
 
 
+def test_a_part_of_a_whole_is_not_told_to_change_its_unit(scans):
+    pair = prepare(Cloud(scans[0]), Cloud(scans[1]))
+    signs = Signs(support=90, rival=5, share=0.5, gap=0.1, equals=0)
+    for size, words in ((1000.0, "; bring both to one unit"), (5.5, "; unless one is a part")):
+        (warning,) = warnings_of(pair, signs, Freedom((), ()), (size, 1.0))
+        assert words in warning
+
+
+def test_where_nothing_meets_nothing_is_called_symmetric(scans):
+    pair = prepare(Cloud(scans[0]), Cloud(scans[1]))
+    signs = Signs(support=0, rival=0, share=0.0, gap=1.0, equals=3)
+    (warning,) = warnings_of(pair, signs, Freedom((), ()), (1.0, 1.0))
+    assert warning.startswith("low overlap: 0%")
+
+
 def test_three_points_give_a_pose_and_a_warning():
     few = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
     found = register(few, few + 1)
@@ -217,6 +235,9 @@ def test_other_mistakes_are_named(scans):
         register(cloud, cloud, method="icq")
     with pytest.raises(ValueError, match="voxel must be positive"):
         register(cloud, cloud, voxel=0.0)
+    many = lumpy(40_000, 1)
+    with pytest.raises(ValueError, match=r"voxel 1e-05 is too small: the target has .* Give 0\.0"):
+        register(cloud, many, voxel=1e-5)
     with pytest.raises(ValueError, match="init"):
         register(cloud, cloud, init=Pose(2 * torch.eye(3), torch.zeros(3)))
     with pytest.raises(TypeError, match="init must be a Pose"):

@@ -192,15 +192,22 @@ def warnings_of(
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
+        what = (
+            "bring both to one unit first"
+            if unit_ratio(sizes)
+            else "unless one is a part of the other, bring both to one scale first"
+        )
         found.append(
-            f"scales differ: the {larger} is {ratio:.3g} times as large as the other; "
-            "a rigid motion changes no scale, so bring both to one unit first"
+            f"scales differ: the {larger} is {_times(ratio)} times as large as the other, and a "
+            f"rigid motion changes no scale; {what}"
         )
     for name, scan in (("source", pair.source), ("target", pair.target)):
-        if len(scan.points) < _FEW:
+        count = len(scan.points)
+        if count < _FEW:
+            voxels = "1 voxel" if count == 1 else f"{count} voxels"
             found.append(
-                f"few points: the {name} has {len(scan.points)} voxels of {pair.voxel:.3g}, "
-                f"and fewer than {_FEW} seldom determine a pose"
+                f"few points: the {name} has {voxels} of {pair.voxel:.3g}, and fewer than {_FEW} "
+                "seldom determine a pose"
             )
     kind = _shape(pair)
     if kind:
@@ -215,7 +222,8 @@ def warnings_of(
             "round or flat geometry: the common surface does not hold the source from turning "
             f"about {_listed(freedom.turns)}"
         )
-    if signs.equals:
+    # Where nothing meets, all poses are equally bad, which is no symmetry.
+    if signs.equals and signs.share > 0:
         poses = "pose fits" if signs.equals == 1 else "poses fit"
         found.append(f"symmetric: {signs.equals} clearly different {poses} about as well")
     if signs.share < _LOW_OVERLAP:
@@ -251,11 +259,29 @@ def units_hint(sizes: tuple[float, float]) -> str:
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio <= _SCALES:
         return ""
-    closest = min(_UNITS, key=lambda factor: abs(math.log(ratio / factor)))
+    closest = unit_ratio(sizes)
     larger = "source" if sizes[0] > sizes[1] else "target"
-    if abs(math.log(ratio / closest)) > 0.25:
-        return f"the {larger} is {ratio:.3g} times as large; no usual pair of units explains that"
+    if closest is None:
+        return (
+            f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
+        )
     return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+
+
+def unit_ratio(sizes: tuple[float, float]) -> float | None:
+    """By how much usual units differ that would explain two sizes; None if there are none.
+
+    >>> unit_ratio((1.7, 1650.0)), unit_ratio((1.0, 1.5))
+    (1000.0, None)
+    """
+    ratio = max(sizes) / max(min(sizes), 1e-300)
+    closest = min(_UNITS, key=lambda factor: abs(math.log(ratio / factor)))
+    known = ratio > _SCALES and abs(math.log(ratio / closest)) <= 0.25
+    return closest if known else None
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if 100 <= ratio < 1e6 else f"{ratio:.3g}"
 
 
 def _listed(axes: tuple[tuple[float, float, float], ...]) -> str:

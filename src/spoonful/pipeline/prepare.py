@@ -6,6 +6,7 @@ of one grid that suits both. Nothing the search does can then depend on units.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from spoonful.geometry import Pose
 POINTS = 3000
 # No cloud may have more than this, whatever the other one needs.
 _MOST_POINTS = 6000
+# Nor more than this, if the user chooses the grid: memory and time go with its square.
+_MOST_ASKED = 15_000
 # A thin cloud's grid has so many voxels for each of its points, so that most hold one or two.
 _FILLED = 0.6
 # What the grid's size is judged by.
@@ -92,11 +95,16 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
         target: likewise.
         voxel: edge of the grid; None chooses it so that each cloud has about `POINTS` voxels.
         seed: of the points the choice is made by.
+
+    Raises:
+        ValueError: `voxel` is so small that the search could not compare each voxel with each.
     """
     generator = torch.Generator().manual_seed(seed)
     source, target = (_thinned(cloud, generator) for cloud in (source, target))
     if voxel is None:
         voxel = choose_voxel(source.points, target.points, generator)
+    else:
+        _check_voxel(voxel, (source.points, target.points), generator)
     given = source.normals is not None and target.normals is not None
     return Pair(_scan(source, voxel, given), _scan(target, voxel, given), voxel)
 
@@ -138,6 +146,30 @@ def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> 
         if _occupied(points, voxel) > most:
             voxel = max(voxel, _edge(points, most))
     return voxel
+
+
+def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.Generator) -> None:
+    """Refuse a grid on which a cloud has more voxels than can be compared, each with each."""
+    counts = [_occupied(points, voxel) for points in clouds]
+    if max(counts) > _MOST_ASKED:
+        which = "source" if counts[0] > counts[1] else "target"
+        need = max(_edge(points, _MOST_ASKED) for points in clouds)
+        apt = choose_voxel(*clouds, generator)
+        raise ValueError(
+            f"voxel {voxel:.3g} is too small: the {which} has {max(counts):,} of them, and the "
+            f"search takes at most {_MOST_ASKED:,}. Give {_rounded_up(need)} or more, or leave it "
+            f"to us ({apt:.2g}): the last refinement is on the points themselves either way"
+        )
+
+
+def _rounded_up(value: float) -> str:
+    """A number of two digits that is no less.
+
+    >>> _rounded_up(0.0123), _rounded_up(45.0)
+    ('0.013', '45')
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step - 1e-9) * step:.2g}"
 
 
 def _sample(points: Tensor, generator: torch.Generator) -> Tensor:
