@@ -1,6 +1,8 @@
 """The controlled experiment: every condition runs, resumes, and ends in one small file."""
 
 import json
+import os
+import signal
 
 import pytest
 import torch
@@ -20,6 +22,7 @@ from spoonful.analysis.experiment import (
 from spoonful.data import synthetic
 from spoonful.training import build, checkpoint
 from spoonful.training.build import Float64Layer
+from spoonful.training.step import Stepper
 
 TINY = [
     "dcp.embedding=pointnet",
@@ -141,6 +144,47 @@ def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):
     left, _ = ran(tmp_path, corpora_folder, grid(["dcp"], 1, ["kabsch"]), seconds=-1.0)
     assert len(left) == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
+    tmp_path, corpora_folder, monkeypatch, number
+):
+    todo = grid(["dcp"], 1, ["kabsch", "source"])
+    take = Stepper.__call__
+
+    def interrupted(self, *arguments):
+        os.kill(os.getpid(), number)
+        return take(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "__call__", interrupted)
+        left, said = ran(tmp_path, corpora_folder, todo)
+    assert left == todo
+    assert said[1:] == [
+        "dcp-kabsch-seed0: stopped by a signal at step 1",
+        "a signal stopped the experiment; the same command goes on",
+    ]
+    assert ran(tmp_path, corpora_folder, todo)[0] == []
+
+
+def test_a_signal_in_a_test_waits_for_its_file_and_begins_no_other_run(
+    tmp_path, corpora_folder, monkeypatch
+):
+    measured = experiment._measured
+
+    def interrupted(*arguments):
+        if not (tmp_path / "sent").exists():
+            (tmp_path / "sent").touch()
+            os.kill(os.getpid(), signal.SIGTERM)
+        return measured(*arguments)
+
+    monkeypatch.setattr(experiment, "_measured", interrupted)
+    todo = grid(["dcp"], 1, ["kabsch", "source"])
+    left, said = ran(tmp_path, corpora_folder, todo)
+    assert left == todo[1:]
+    assert said[-1] == "a signal stopped the experiment; the same command goes on"
+    assert (tmp_path / "out" / "dcp-kabsch-seed0.json").is_file()
 
 
 def test_paired_intervals_hold_the_truth_about_as_often_as_they_say():

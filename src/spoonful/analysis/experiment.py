@@ -32,6 +32,7 @@ from spoonful.registration import Registration
 from spoonful.training import checkpoint, corpora, distributed, presets, tensorfile
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
+from spoonful.training.stopping import on_signals
 from spoonful.training.trainer import Trainer, fast_products
 from spoonful.training.validation import behaviour
 
@@ -204,6 +205,9 @@ def run(
 ) -> list[Job]:
     """Train and test, in this process and one after the other, what is not done yet.
 
+    SIGINT (Ctrl-C) or SIGTERM ends all of it: a training stops with a checkpoint, a test with its
+    file, and no other run begins. The same call goes on from there.
+
     Args:
         todo: the runs, in their order.
         out: gets a JSON file for each.
@@ -232,60 +236,64 @@ def run(
     second = None if other is None else corpora.load(other, "test")
     tests: dict[str, dict[str, list[Batch]]] = {}
     usual: dict[str, float] = {}
-    while left:
-        job = left[0]
-        remaining = seconds - (time.monotonic() - began)
-        if remaining < usual.get(job.model, 0.0):
-            break
-        started = time.monotonic()
-        config = config_of(job, steps=steps, corpus=train, device=device, settings=settings)
-        group, place = distributed.join(config.runtime.device)
-        folder = work / job.name
-        if (folder / checkpoint.RESULT).is_file():  # stopped between training and test
-            shutil.rmtree(folder)
-        trainer = Trainer(config, folder, train, group, place, quiet=True)
-        result = trainer.run(None if remaining == math.inf else remaining)
-        if not result.finished:
-            say(f"{job.name}: stopped by the time limit at step {result.step}")
-            break
-        trained = time.monotonic()
-        if job.model not in tests:
-            tests[job.model] = _tests(config, train, test, second, limit, place)
-        content: dict[str, Any] = {
-            "model": job.model,
-            "condition": job.condition,
-            "seed": job.seed,
-            "steps": result.step,
-            "seconds": round(result.seconds, 1),
-            "skipped": result.skipped,
-            "validation": result.last,
-            "untrained": result.untrained,
-            "tests": {name: _test(trainer, some) for name, some in tests[job.model].items()},
-            "log": [_short(line) for line in Journal(folder).lines()],
-            "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
-            "torch": torch.__version__,
-            "config": config.as_dict(),
-        }
-        out.mkdir(parents=True, exist_ok=True)
-        if job.name in keep_weights:
-            last = (trainer.progress, result.last, trainer.stepper.weights())
-            path = checkpoint.save_weights(folder, config, trainer.protocol, *last)
-            shutil.copyfile(path, out / f"{job.name}.safetensors")
-        tensorfile.write_text(out / f"{job.name}.json", json.dumps(plain(content)))
-        shutil.rmtree(folder, ignore_errors=True)
-        del trainer
-        left.pop(0)
-        taken = time.monotonic() - started
-        # The first run of a model compiles; the shortest says what the next will take.
-        usual[job.model] = min(1.1 * taken, usual.get(job.model, math.inf))
-        errors = ", ".join(
-            f"{name} {found['rotation_degrees']['mean']:.2f}°"
-            for name, found in content["tests"].items()
-        )
-        say(
-            f"{job.name}: {errors} ({trained - started:.0f} s training, "
-            f"{time.monotonic() - trained:.0f} s test, {len(left)} to go)"
-        )
+    with on_signals() as stop:  # while a run is tested, too: then its file is written first
+        while left and not stop.asked:
+            job = left[0]
+            remaining = seconds - (time.monotonic() - began)
+            if remaining < usual.get(job.model, 0.0):
+                break
+            started = time.monotonic()
+            config = config_of(job, steps=steps, corpus=train, device=device, settings=settings)
+            group, place = distributed.join(config.runtime.device)
+            folder = work / job.name
+            if (folder / checkpoint.RESULT).is_file():  # stopped between training and test
+                shutil.rmtree(folder)
+            trainer = Trainer(config, folder, train, group, place, quiet=True)
+            result = trainer.run(None if remaining == math.inf else remaining)
+            if not result.finished:
+                why = "a signal" if stop.asked else "the time limit"
+                say(f"{job.name}: stopped by {why} at step {result.step}")
+                break
+            trained = time.monotonic()
+            if job.model not in tests:
+                tests[job.model] = _tests(config, train, test, second, limit, place)
+            content: dict[str, Any] = {
+                "model": job.model,
+                "condition": job.condition,
+                "seed": job.seed,
+                "steps": result.step,
+                "seconds": round(result.seconds, 1),
+                "skipped": result.skipped,
+                "validation": result.last,
+                "untrained": result.untrained,
+                "tests": {name: _test(trainer, some) for name, some in tests[job.model].items()},
+                "log": [_short(line) for line in Journal(folder).lines()],
+                "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
+                "torch": torch.__version__,
+                "config": config.as_dict(),
+            }
+            out.mkdir(parents=True, exist_ok=True)
+            if job.name in keep_weights:
+                last = (trainer.progress, result.last, trainer.stepper.weights())
+                path = checkpoint.save_weights(folder, config, trainer.protocol, *last)
+                shutil.copyfile(path, out / f"{job.name}.safetensors")
+            tensorfile.write_text(out / f"{job.name}.json", json.dumps(plain(content)))
+            shutil.rmtree(folder, ignore_errors=True)
+            del trainer
+            left.pop(0)
+            taken = time.monotonic() - started
+            # The first run of a model compiles; the shortest says what the next will take.
+            usual[job.model] = min(1.1 * taken, usual.get(job.model, math.inf))
+            errors = ", ".join(
+                f"{name} {found['rotation_degrees']['mean']:.2f}°"
+                for name, found in content["tests"].items()
+            )
+            say(
+                f"{job.name}: {errors} ({trained - started:.0f} s training, "
+                f"{time.monotonic() - trained:.0f} s test, {len(left)} to go)"
+            )
+    if stop.asked and left:
+        say("a signal stopped the experiment; the same command goes on")
     return left
 
 
