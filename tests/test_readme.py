@@ -13,6 +13,25 @@ def test_the_first_block_runs():
     exec(compile(block.group(1), "README.md", "exec"), {})
 
 
+def test_a_network_of_your_own_trains_and_is_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/network.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    smaller = {
+        "200": "2",
+        "limit=64": "limit=2",
+        "batch_size=8": "batch_size=2",
+        'load("train"': 'load("train", per_category=1',
+        'load("test"': 'load("test", per_category=1',
+    }
+    for many, few in smaller.items():
+        assert many in code
+        code = code.replace(many, few)
+    exec(compile(code, "network.md", "exec"), names := {"__name__": "network"})
+    assert len(names["ours"]) == 2
+    assert (tmp_path / "fingerprints.json").is_file()
+
+
 def test_every_linked_file_is_there():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
