@@ -6,18 +6,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
-from spoonful.geometry.checks import check_float
-
-
-def check_tensor(name: str, tensor: Tensor, *tail: int | str) -> None:
-    """Raise unless `tensor` is floating-point and ends in `tail`; letters stand for any size."""
-    check_float(name, tensor)
-    sizes = tensor.shape[-len(tail) :]
-    if tensor.ndim < len(tail) or any(
-        isinstance(want, int) and want != size for want, size in zip(tail, sizes, strict=True)
-    ):
-        wanted = ", ".join(str(size) for size in tail)
-        raise ValueError(f"{name} must have shape (..., {wanted}), got {tuple(tensor.shape)}")
+from spoonful.geometry.checks import check_tensor
 
 
 def check_pose(name: str, pose: Pose) -> None:
@@ -75,9 +64,13 @@ def blank(name: str, cloud: Tensor, mask: Tensor | None) -> Tensor:
     return cloud.masked_fill(~mask.unsqueeze(-1), 0.0)
 
 
-def masked_mean(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Means over the last dimension of what is not padding; NaN where all of it is."""
+def masked_mean(values: Tensor, mask: Tensor | None, *, at_least: int = 0) -> Tensor:
+    """Means over the last dimension of what is not padding.
+
+    Where all of it is, that is NaN: a metric has no value there. With `at_least=1`, the least
+    number to divide by, it is 0: a loss has no cost there.
+    """
     if mask is None:
         return values.mean(-1)
     mask = mask.expand(values.shape)
-    return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1)
+    return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1).clamp(min=at_least)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
-from spoonful.geometry.checks import check_choice
+from spoonful.geometry.checks import check_choice, check_tensor
 from spoonful.geometry.exact import matmul3, rotate
-from spoonful.inputs import blank, check_leading, check_pose, check_poses, check_tensor
+from spoonful.inputs import blank, check_leading, check_pose, check_poses, masked_mean
 
 Reduction = Literal["mean", "none"]
 Which = Literal["all", "last"]
@@ -94,7 +94,7 @@ def point_loss(
     shift = pose.translation - truth.translation
     miss = rotate(turn, blank("source", source, mask)) + shift.unsqueeze(-2)
     miss = miss.abs() if norm == "l1" else miss.square()
-    return _reduced(_mean(miss.mean(-1), mask), reduction)
+    return _reduced(masked_mean(miss.mean(-1), mask, at_least=1), reduction)
 
 
 def inlier_loss(
@@ -131,8 +131,8 @@ def inlier_loss(
                     f"got {mask.dtype} {tuple(mask.shape)}"
                 )
             match_matrix = match_matrix.masked_fill(~mask.unsqueeze(dim), 0.0)
-    source = _mean(1.0 - match_matrix.sum(-1), source_mask)
-    target = _mean(1.0 - match_matrix.sum(-2), target_mask)
+    source = masked_mean(1.0 - match_matrix.sum(-1), source_mask, at_least=1)
+    target = masked_mean(1.0 - match_matrix.sum(-2), target_mask, at_least=1)
     return _reduced(source + target, reduction)
 
 
@@ -168,7 +168,9 @@ def match_loss(
     check_leading("truth.rotation", truth.rotation, 2, "source", source, 2)
     check_leading("matches", matches, 2, "source", source, 2)
     miss = blank("matches", matches, mask) - truth.apply(blank("source", source, mask))
-    return _reduced(_mean(torch.linalg.vector_norm(miss, dim=-1), mask), reduction)
+    return _reduced(
+        masked_mean(torch.linalg.vector_norm(miss, dim=-1), mask, at_least=1), reduction
+    )
 
 
 def extent_loss(
@@ -360,14 +362,6 @@ def _square_radius(cloud: Tensor, share: Tensor) -> Tensor:
     """The mean squared distance to the centroid, (...), by shares (..., N, 1) that sum to 1."""
     offset = cloud - (share * cloud).sum(-2, keepdim=True)
     return (share * offset.square()).sum((-2, -1))
-
-
-def _mean(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Means over the last dimension of what is not padding; 0 where all of it is."""
-    if mask is None:
-        return values.mean(-1)
-    mask = mask.expand(values.shape)
-    return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1).clamp(min=1)
 
 
 def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:

@@ -7,7 +7,19 @@ import re
 import pytest
 import torch
 
-from spoonful import Pose, kabsch, linearized_step, moments, random_rotation, refine, stability
+from spoonful import (
+    Pose,
+    gram_schmidt,
+    hat,
+    kabsch,
+    linearized_step,
+    moments,
+    random_rotation,
+    refine,
+    rotation_from_vector,
+    stability,
+    vee,
+)
 
 POINTS = torch.randn(2, 5, 3)
 EYE = torch.eye(3).expand(2, 3, 3)
@@ -96,7 +108,25 @@ def test_bad_settings(fit):
         fit(POINTS, POINTS, EYE, iterations=-1)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hat(torch.ones(4)), "vector must have shape (..., 3), got (4,)"),
+        (lambda: vee(torch.ones(2, 2)), "matrix must have shape (..., 3, 3), got (2, 2)"),
+        (lambda: gram_schmidt(torch.ones(3)), "matrix must have shape (..., 3, 3), got (3,)"),
+        (lambda: rotation_from_vector(torch.ones(2)), "vector must have shape (..., 3), got (2,)"),
+        (lambda: Pose.identity(2).apply(POINTS.mT), "got (2, 3, 5); pass points.mT"),
+        (lambda: Pose.identity().apply(POINTS[0, 0]), "points must have shape (..., N, 3), got (3"),
+    ],
+)
+def test_bad_vectors_and_points(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
 def test_bad_matrices_and_angles():
+    with pytest.raises(TypeError, match=r"matrix must be a torch\.Tensor, got list"):
+        Pose.from_matrix([[1.0, 0, 0, 0]])
     with pytest.raises(ValueError, match=re.escape("shape (..., 4, 4) or (..., 3, 4), got (3, 3)")):
         Pose.from_matrix(torch.eye(3))
     with pytest.raises(ValueError, match=re.escape("max_degrees must lie in [0, 180], got 190")):

@@ -11,7 +11,7 @@ from models.helpers import DATA, golden, small_dcp, small_rpmnet
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer, nearest, random_rotation
 from spoonful.metrics import rotation_error_degrees
-from spoonful.models import DCP, RegistrationModel, load_published, polish
+from spoonful.models import DCP, RegistrationModel, load_published, polish, sinkhorn
 from spoonful.models.polish import nearest_within
 from spoonful.registration import Registration
 
@@ -189,6 +189,10 @@ def test_mistakes_in_batches_and_options_are_named():
     ):
         with pytest.raises(ValueError, match=message):
             small_rpmnet()(batch)
+    with pytest.raises(TypeError, match=r"batch must be a Batch\(source, target\), got Tensor"):
+        small_dcp()(cloud)
+    with pytest.raises(ValueError, match=r"affinity must have shape \(\.\.\., N, M\), got \(2,\)"):
+        sinkhorn(torch.zeros(2))
     with pytest.raises(ValueError, match="pointer must be 'transformer' or 'identity'"):
         DCP(pointer="none")
     with pytest.raises(ValueError, match="multiple of n_heads"):

@@ -52,19 +52,21 @@ def check_correspondences(
 
 def check_cloud(name: str, cloud: Tensor) -> None:
     """Raise unless `cloud` is a floating-point tensor (..., N, 3) with something in it."""
-    check_float(name, cloud)
-    if cloud.ndim < 2 or cloud.shape[-1] != 3:
-        hint = f"; pass {name}.mT" if cloud.ndim > 1 and cloud.shape[-2] == 3 else ""
-        raise ValueError(f"{name} must have shape (..., N, 3), got {_shape(cloud)}{hint}")
+    # Asked here first, as this is on the way of every call; `check_tensor` has the words.
+    if not (
+        isinstance(cloud, Tensor)
+        and cloud.is_floating_point()
+        and cloud.ndim >= 2
+        and cloud.shape[-1] == 3
+    ):
+        check_tensor(name, cloud, "N", 3)
     if cloud.numel() == 0:
         raise ValueError(f"{name} must hold at least one cloud of one point, got {_shape(cloud)}")
 
 
 def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
     """Raise unless `rotation` is (..., 3, 3) and, if `values`, a proper rotation to 1e-3."""
-    check_float(name, rotation)
-    if rotation.ndim < 2 or rotation.shape[-2:] != (3, 3):
-        raise ValueError(f"{name} must have shape (..., 3, 3), got {_shape(rotation)}")
+    check_tensor(name, rotation, 3, 3)
     if not (values and can_look(rotation)):
         return
     matrix = rotation.detach().to(working_dtype(rotation))
@@ -80,6 +82,31 @@ def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
             f"(largest |R^T R - I| is {gap[bad].amax().item():.2g}); "
             "`refine` and `linearized_step` take any matrix with check=False"
         )
+
+
+def check_tensor(name: str, tensor: Tensor, *tail: int | str) -> None:
+    """Raise unless `tensor` is floating point and ends in `tail`; letters stand for any size.
+
+    >>> check_tensor("source", torch.zeros(8, 3, 100), "N", 3)
+    Traceback (most recent call last):
+    ValueError: source must have shape (..., N, 3), got (8, 3, 100); pass source.mT
+    """
+    check_float(name, tensor)
+    check_shape(name, tensor, *tail)
+
+
+def check_shape(name: str, tensor: Tensor, *tail: int | str) -> None:
+    """Raise unless `tensor` is a tensor that ends in `tail`; letters stand for any size."""
+    check_is_tensor(name, tensor)
+    fits = tensor.ndim >= len(tail)
+    for place, size in enumerate(tail, start=-len(tail)):
+        fits = fits and (tensor.shape[place] == size or isinstance(size, str))
+    if not fits:
+        wanted = ", ".join(str(size) for size in tail)
+        # Points as columns, (B, 3, N), are the other habit of networks.
+        columns = len(tail) == 2 and tail[-1] == 3 and tensor.shape[-2:-1] == (3,)
+        hint = f"; pass {name}.mT" if columns and isinstance(tail[0], str) else ""
+        raise ValueError(f"{name} must have shape (..., {wanted}), got {_shape(tensor)}{hint}")
 
 
 def check_float(name: str, tensor: Tensor) -> None:

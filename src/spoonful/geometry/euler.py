@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_float
+from spoonful.geometry.checks import check_tensor
 from spoonful.geometry.exact import matmul3
 
 
@@ -31,9 +31,7 @@ def rotation_from_euler(angles: Tensor, order: str, degrees: bool = False) -> Te
             [ 0.,  0.,  1.]])
     """
     axes, extrinsic = _parse(order)
-    check_float("angles", angles)
-    if angles.ndim < 1 or angles.shape[-1] != 3:
-        raise ValueError(f"angles must have shape (..., 3), got {tuple(angles.shape)}")
+    check_tensor("angles", angles, 3)
     exact = angles.double()
     if degrees:
         exact = torch.deg2rad(exact)
@@ -63,9 +61,7 @@ def euler_from_rotation(rotation: Tensor, order: str, degrees: bool = False) -> 
     tensor([90.,  0.,  0.])
     """
     axes, extrinsic = _parse(order)
-    check_float("rotation", rotation)
-    if rotation.ndim < 2 or rotation.shape[-2:] != (3, 3):
-        raise ValueError(f"rotation must have shape (..., 3, 3), got {tuple(rotation.shape)}")
+    check_tensor("rotation", rotation, 3, 3)
     # Inverting extrinsic turns gives the intrinsic ones of the same order, with angles negated.
     R = (rotation.mT if extrinsic else rotation).double()
     i, j, k = axes

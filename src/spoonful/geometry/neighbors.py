@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_float, working_dtype
+from spoonful.geometry.checks import check_tensor, working_dtype
 
 # Squared distances held at once, 16 MiB of them in float32, whatever the clouds' sizes: large
 # enough to hide the launch of a kernel, small enough not to be noticed.
@@ -105,7 +105,5 @@ def _search(query: Tensor, points: Tensor, allowed: Tensor | None) -> Tensor:
 
 def _checked(name: str, cloud: Tensor) -> Tensor:
     """`cloud` in the precision to compute in, or an error that names it."""
-    check_float(name, cloud)
-    if cloud.ndim < 2 or cloud.shape[-1] != 3:
-        raise ValueError(f"{name} must have shape (..., N, 3), got {tuple(cloud.shape)}")
+    check_tensor(name, cloud, "N", 3)
     return cloud.to(working_dtype(cloud))

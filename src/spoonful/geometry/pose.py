@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_is_tensor, check_shape
 from spoonful.geometry.exact import matmul3, rotate
 
 
@@ -46,6 +47,7 @@ class Pose(NamedTuple):
     @classmethod
     def from_matrix(cls, matrix: Tensor) -> Pose:
         """Read (..., 3, 4) or (..., 4, 4) homogeneous matrices."""
+        check_is_tensor("matrix", matrix)
         if matrix.ndim < 2 or matrix.shape[-1] != 4 or matrix.shape[-2] not in (3, 4):
             raise ValueError(
                 f"matrix must have shape (..., 4, 4) or (..., 3, 4), got {tuple(matrix.shape)}"
@@ -59,7 +61,11 @@ class Pose(NamedTuple):
         return torch.cat([top, bottom], dim=-2)
 
     def apply(self, points: Tensor) -> Tensor:
-        """Move points (..., N, 3): `R p + t`."""
+        """Move points (..., N, 3): `R p + t`.
+
+        Leading dimensions broadcast: one cloud (N, 3) is moved by each of B poses to (B, N, 3).
+        """
+        check_shape("points", points, "N", 3)
         return rotate(self.rotation, points) + self.translation.unsqueeze(-2)
 
     def inverse(self) -> Pose:

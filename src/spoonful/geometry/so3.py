@@ -1,6 +1,6 @@
 """Rotations: the skew matrices that generate them, and ways to make them.
 
-    hat(v) x = v x x        vee(A) = (A32 - A23, A13 - A31, A21 - A12)
+    hat(v) a = v x a        vee(A) = (A32 - A23, A13 - A31, A21 - A12)
 
 `vee` takes twice the skew part (no factor 1/2), so `vee(hat(v)) = 2 v`, and it is the adjoint of
 `hat`: `<A, hat(v)> = vee(A) . v`. Every gradient in this package moves through that identity,
@@ -14,9 +14,11 @@ import math
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_shape
+
 
 def hat(vector: Tensor) -> Tensor:
-    """The skew matrix of a vector: `hat(v) @ x = cross(v, x)`.
+    """The skew matrix of a vector: `hat(v) @ a = cross(v, a)`.
 
     Args:
         vector: (..., 3).
@@ -29,6 +31,7 @@ def hat(vector: Tensor) -> Tensor:
             [ 3.,  0., -1.],
             [-2.,  1.,  0.]])
     """
+    check_shape("vector", vector, 3)
     x, y, z = vector.unbind(-1)
     o = torch.zeros_like(x)
     return torch.stack([o, -z, y, z, o, -x, -y, x, o], dim=-1).reshape(*vector.shape, 3)
@@ -46,6 +49,7 @@ def vee(matrix: Tensor) -> Tensor:
     >>> vee(hat(torch.tensor([1.0, 2.0, 3.0])))
     tensor([2., 4., 6.])
     """
+    check_shape("matrix", matrix, 3, 3)
     return torch.stack(
         [
             matrix[..., 2, 1] - matrix[..., 1, 2],
@@ -84,6 +88,7 @@ def gram_schmidt(matrix: Tensor) -> Tensor:
             [0., 1., 0.],
             [0., 0., 1.]])
     """
+    check_shape("matrix", matrix, 3, 3)
     x = _unit(matrix[..., :, 0])
     z = _unit(torch.linalg.cross(x, matrix[..., :, 1]))
     y = torch.linalg.cross(z, x)
@@ -103,6 +108,7 @@ def rotation_from_vector(vector: Tensor) -> Tensor:
     >>> bool(torch.allclose(turn @ torch.tensor([1.0, 0, 0]), torch.tensor([0.0, 1, 0]), atol=1e-6))
     True
     """
+    check_shape("vector", vector, 3)
     squared = vector.square().sum(-1)[..., None, None]
     tiny = squared < 1e-8
     angle = torch.where(tiny, torch.ones_like(squared), squared).sqrt()

@@ -9,16 +9,10 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
+from spoonful.geometry.checks import check_tensor
 from spoonful.geometry.exact import rotate
 from spoonful.geometry.neighbors import nearest
-from spoonful.inputs import (
-    blank,
-    check_leading,
-    check_pose,
-    check_poses,
-    check_tensor,
-    masked_mean,
-)
+from spoonful.inputs import blank, check_leading, check_pose, check_poses, masked_mean
 
 
 def chamfer_distance(

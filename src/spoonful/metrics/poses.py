@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import vee
-from spoonful.geometry.checks import check_choice
+from spoonful.geometry.checks import check_choice, check_tensor
 from spoonful.geometry.euler import euler_from_rotation
 from spoonful.geometry.exact import matmul3
-from spoonful.inputs import check_leading, check_tensor
+from spoonful.inputs import check_leading
 
 Convention = Literal["dcp", "paper", "rpmnet"]
 """Whose anisotropic rotation error: see `anisotropic_error_degrees`."""

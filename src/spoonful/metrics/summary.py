@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from spoonful.geometry.checks import check_is_tensor
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -67,6 +69,7 @@ def summarize(errors: Tensor, *, finite_only: bool = False) -> Summary:
     >>> summarize(broken, finite_only=True).mean
     2.0
     """
+    check_is_tensor("errors", errors)
     if errors.ndim not in (1, 2) or errors.shape[0] == 0:
         raise ValueError(
             f"errors must have shape (K,) or (K, D) with K >= 1, got {tuple(errors.shape)}"

@@ -96,6 +96,8 @@ def _mask(points: Tensor, mask: Tensor | None) -> Tensor:
 
 def _check(batch: Batch, *, normals: bool) -> None:
     """Shapes only: looking at values would stop a GPU."""
+    if not isinstance(batch, Batch):
+        raise TypeError(f"batch must be a Batch(source, target), got {type(batch).__name__}")
     for name in ("source", "target"):
         points, mask = getattr(batch, name), getattr(batch, f"{name}_mask")
         own_normals = getattr(batch, f"{name}_normals")

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
+from spoonful.geometry.checks import check_float
 from spoonful.geometry.exact import rotate
 from spoonful.models.polish import polish as polish_pose
 from spoonful.models.precision import at_least_float32
@@ -178,12 +179,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def _check_cloud(name: str, points: Tensor) -> None:
-    if not isinstance(points, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, got {type(points).__name__}")
+    check_float(name, points)
     if points.ndim != 2 or points.shape[-1] != 3:
         raise ValueError(f"{name} must be one cloud, (N, 3), got {tuple(points.shape)}")
-    if not points.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {points.dtype}")
     if len(points) < 3:
         raise ValueError(f"{name} must have at least 3 points, got {len(points)}")
     if not bool(points.isfinite().all()):

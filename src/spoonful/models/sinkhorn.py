@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_tensor
+
 
 def sinkhorn(affinity: Tensor, *, iterations: int = 5, slack: bool = True) -> Tensor:
     """The match matrix `exp(A_ij + u_i + v_j)` after `iterations` of rows then columns.
@@ -35,6 +37,9 @@ def sinkhorn(affinity: Tensor, *, iterations: int = 5, slack: bool = True) -> Te
     tensor([[0.5000, 0.5000],
             [0.5000, 0.5000]])
     """
+    check_tensor("affinity", affinity, "N", "M")
+    if iterations < 0:
+        raise ValueError(f"iterations must be at least 0, got {iterations}")
     u, v = _Potentials.apply(affinity, iterations, slack)
     return torch.exp(affinity + u.unsqueeze(-1) + v.unsqueeze(-2))
 
