@@ -120,6 +120,41 @@ def test_a_doubtful_result_is_printed_and_exits_with_3(scans: Path, capsys: Any)
     assert "nan" not in capsys.readouterr().out + Page(Path("r.html")).text.lower()
 
 
+def test_a_doubtful_result_suggests_what_to_do_next(scans: Path, capsys: Any) -> None:
+    def advice(*words: str) -> str:
+        assert run(["register", PAIR[0], *words]) == 3
+        return re.findall(r"^next +(.*)", capsys.readouterr().out, re.MULTILINE)[0]
+
+    assert advice("other.xyz").startswith("look at it with --report page.html; --init")
+    assert advice("other.xyz", "--report", "r.html").startswith("look at r.html; --init")
+    assert advice("other.xyz", "--method", "icp").startswith("icp starts from where the clouds lie")
+    for factor, said in (
+        (1000, "1000"),
+        (1 / 1000, "0.001"),
+        (25.4, "25.4"),
+        (1 / 25.4, "0.03937"),
+    ):
+        # A target so much larger wants a source so much larger.
+        write_cloud("far.xyz", Cloud(read_cloud("other.xyz").points * factor))
+        assert f"--scale {said}" in advice("far.xyz")
+    assert run(["register", *PAIR]) == 0
+    assert "next" not in capsys.readouterr().out
+
+
+def test_a_source_in_another_unit_is_brought_to_the_targets(scans: Path, capsys: Any) -> None:
+    given = read_cloud(PAIR[0])
+    write_cloud("mm.ply", Cloud(given.points * 1000, given.normals, given.colors))
+    words = ["register", "mm.ply", "target.pcd", "--scale", "0.001", "--report", "r.html"]
+    assert run([*words, "-o", "aligned.ply", "--pose", "p.json"]) == 0
+    assert re.search(r"^scale +0\.001: the source is multip", capsys.readouterr().out, re.MULTILINE)
+    torch.testing.assert_close(read_cloud("aligned.ply").points.double(), box(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(read_pose("p.json").matrix(), TRUTH.matrix(), atol=1e-5, rtol=0)
+    assert json.loads(Path("p.json").read_text())["source_scale"] == 0.001
+    assert "--scale 0.001" in Page(Path("r.html")).text
+    assert run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source_scale"] == 0.001
+
+
 @pytest.mark.parametrize("suffix", [".ply", ".pcd", ".npz", ".csv", ".las"])
 def test_the_moved_cloud_keeps_colours_and_turned_normals(scans: Path, suffix: str) -> None:
     assert run(["register", *PAIR, "-o", f"new folder/aligned{suffix}"]) == 0
@@ -204,7 +239,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([], "give two files, SOURCE and TARGET, or --pairs"),
         ([PAIR[0]], "give two files"),
         ([PAIR[0], "nope.ply"], "nope.ply: no such file"),
-        ([PAIR[0], "."], "Is a directory"),
+        ([PAIR[0], "."], r"\. is a folder: give the name of a file"),
         ([PAIR[0], "empty.ply"], "empty.ply: the file is empty"),
         ([PAIR[0], "notes.doc"], "notes.doc: cannot tell the format from '.doc'; known are .ply"),
         ([PAIR[0], "torn [red].ply"], r"torn \[red\].ply: not a readable PLY file: .*truncated"),
@@ -222,11 +257,19 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "-o", "link.pcd"], "-o link.pcd would overwrite the input target.pcd"),
         ([*PAIR, "--report", "target.pcd"], "--report .* would overwrite the input"),
         ([*PAIR, "--pose", "x", "--report", "./x"], "--report and --pose name the same file"),
-        ([*PAIR, "--out", "x"], "--out cannot be used without --pairs"),
+        ([*PAIR, "-o", "target.pcd/a.ply"], r"-o .*: .*target\.pcd is a file, not a folder"),
+        ([*PAIR, "--scale", "0"], "--scale must be above 0"),
+        ([*PAIR, "--scale", "inf"], "--scale must be above 0 and finite"),
+        (["--pairs", "pairs.csv", "--out", "r", "--scale", "2"], "--scale cannot be used with"),
+        ([*PAIR, "--out", "x"], "--out cannot be used without --pairs: -o"),
         (["--pairs", "pairs.csv"], "--pairs needs --out"),
         (["--pairs", "pairs.csv", "--out", "r", "--report", "x"], "--report cannot be used with"),
         (["--pairs", "nope.csv", "--out", "r"], "nope.csv: no such file"),
-        (["--pairs", "pairs.csv", "--out", "r", "--timeout", "soon"], "a duration reads"),
+        (
+            ["--pairs", "pairs.csv", "--out", "r", "--timeout", "soon"],
+            "--timeout: a duration reads",
+        ),
+        (["--pairs", "pairs.csv", "--out", "r", "--timeout", "0"], "--timeout must be above 0"),
         (["--pairs", "pairs.csv", "--out", "target.pcd"], "target.pcd is a file"),
     ],
 )
@@ -254,7 +297,7 @@ def test_a_table_of_pairs(
 ) -> None:
     standing_in = functools.partial(register_pairs, task=quick)
     monkeypatch.setattr(command, "register_pairs", standing_in)
-    names = ["a", "b", "wrong"] if bad else ["a", "b"]
+    names = ["a", "b", "wrong", "doubtful"] if bad else ["a", "b"]
     lines = [f"{name},{PAIR[0]},target.pcd" for name in names]
     Path("pairs.csv").write_text("\n".join(["id,source,target", *lines]))
     words = ["register", "--pairs", "pairs.csv", "--out", "results", "--workers", "1"]
@@ -263,6 +306,7 @@ def test_a_table_of_pairs(
     assert err == ""
     assert f"{len(names)} pairs: 2 confident" in out
     assert ("wrong: this pair is wrong" in out) == bad
+    assert ("doubtful: doubtful, 10% likely right; " in out) == bad
     assert Path("results/results.csv").read_text().count("\n") == 1 + len(names)
     assert run([*words, "--json"]) == (3 if bad else 0)
     assert json.loads(capsys.readouterr().out)["failed"] == int(bad)
@@ -278,7 +322,9 @@ def test_ctrl_c_is_no_traceback(scans: Path, capsys: Any, monkeypatch: pytest.Mo
     assert not Path("aligned.ply").exists()
 
 
-def test_a_failed_write_leaves_no_part(scans: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_no_part_and_loses_no_result(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_space(*_: object) -> None:
         raise OSError("no space left")
 
@@ -286,6 +332,21 @@ def test_a_failed_write_leaves_no_part(scans: Path, monkeypatch: pytest.MonkeyPa
     before = set(scans.iterdir())
     assert run(["register", *PAIR, "-o", "aligned.ply"]) == 2
     assert set(scans.iterdir()) == before
+    out, err = capsys.readouterr()
+    assert out.startswith("T_target_source")
+    assert err == "error: no space left\n"
+    assert run(["register", *PAIR, "-o", "aligned.ply", "--json"]) == 2
+    result = json.loads(capsys.readouterr().out)
+    assert (result["confident"], result["written"]) == (True, {})
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "register", lambda *_, **__: pytest.fail("worked in vain"))
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+    assert run(["register", *PAIR, "--report", "new/r.html"]) == 2
+    assert "--report new/r.html: no permission to write in" in capsys.readouterr().err
 
 
 def test_help_shows_examples(capsys: Any) -> None:

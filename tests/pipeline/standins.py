@@ -31,12 +31,13 @@ def quick(pair: Pair, settings: Settings) -> dict[str, Any]:
         time.sleep(60)
     if pair.id.startswith("slow"):
         time.sleep(0.02)
+    sure = not pair.id.startswith("doubtful")
     threads = [os.environ.get("OMP_NUM_THREADS", "")]
     return {
-        "status": "confident",
+        "status": "confident" if sure else "doubtful",
         "method": "quick",
         "seconds": 0.0,
-        "confidence": 0.9,
+        "confidence": 0.9 if sure else 0.1,
         "T_target_source": IDENTITY,
         "warnings": threads,
     }

@@ -186,6 +186,12 @@ def test_a_table_that_is_none_is_refused_with_its_name(
         read_pairs(path)
 
 
+def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text('id;source;target\nx;"a, b.ply";c.ply\n')
+    assert read_pairs(path) == [Pair("x", str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"))]
+
+
 def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(

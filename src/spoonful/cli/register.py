@@ -6,11 +6,12 @@ import json
 import math
 import os
 import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 import torch
 import typer
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from spoonful.cli.durations import duration
 from spoonful.data.clouds import (
     DEFAULT_SAMPLES,
     FORMATS,
@@ -34,9 +36,13 @@ from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.pipeline import METHODS, Alignment, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
+from spoonful.pipeline.doubt import unit_ratio
 from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, write_pose
+from spoonful.pipeline.prepare import size_of
+from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import (
+    SHOWN,
     axis_text,
     record,
     share_text,
@@ -44,10 +50,11 @@ from spoonful.pipeline.report import (
     vector_text,
     write_report,
 )
-from spoonful.training.schedule import seconds
 from spoonful.view.layers import Fact, Up
 
 DOUBTFUL = 3
+# Of the names before what is printed.
+WIDTH = 12
 
 
 def register_command(
@@ -57,17 +64,31 @@ def register_command(
     target: Annotated[
         Path | None, typer.Argument(help="The one to move it onto.", show_default=False)
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(help=f"auto, or the poses of one alone: {', '.join(METHODS[1:])}."),
+    ] = "auto",
     init: Annotated[
         Path | None, typer.Option(metavar="pose.json", help="A pose to start from.")
     ] = None,
     voxel: Annotated[
         str | None,
-        typer.Option(metavar="5mm", help="Edge of the search's grid; a plain number is in --unit."),
+        typer.Option(
+            metavar="5mm", help="Edge of the search's grid; a plain number is in the files' unit."
+        ),
     ] = None,
     unit: Annotated[
-        str, typer.Option(help="Of the files' coordinates: m, mm, in, ...; m if it matters.")
+        str,
+        typer.Option(
+            metavar="mm", help=f"The files' unit, to be shown with lengths: {', '.join(UNITS)}."
+        ),
     ] = "",
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            metavar="0.001", help="Multiply the source by this first; 0.001 for mm onto m."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="aligned.ply", help="Write the moved source."),
@@ -83,13 +104,13 @@ def register_command(
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="pairs.csv", help="Many pairs: columns source and target."),
+        typer.Option(metavar="pairs.csv", help="Many pairs: a table with columns source, target."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the results of --pairs go.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="With --pairs: processes at a time; one for each core.")
+        int | None, typer.Option(help="With --pairs: processes at a time, by default one a core.")
     ] = None,
     timeout: Annotated[
         str | None, typer.Option(metavar="90s", help="With --pairs: the longest for one pair.")
@@ -102,7 +123,8 @@ def register_command(
     """Find the rigid motion that brings one point cloud onto another.
 
     Any two of ply, pcd, obj, off, stl, xyz, txt, csv, npy, npz, las, laz, gltf and glb. The exit
-    code is 0 for a confident result, 3 for a doubtful one and 2 for bad input.
+    code is 0 for a confident result, 3 for a doubtful one and 2 for bad input. An output that
+    exists is replaced.
 
     [bold]Examples[/bold]
 
@@ -111,6 +133,8 @@ def register_command(
       spoonful register source.ply target.ply -o aligned.ply --report report.html
 
       spoonful register scan.las model.stl --unit mm --voxel 5mm --pose pose.json
+
+      spoonful register scan_in_mm.ply model_in_m.ply --scale 0.001 -o aligned.ply
 
       spoonful register a.ply b.ply --init pose.json --method icp --json
 
@@ -122,22 +146,29 @@ def register_command(
         raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
     if up not in get_args(Up):
         raise ValueError(f"--up must be one of {', '.join(get_args(Up))}, got {up!r}")
+    if scale is not None and not 0 < scale < math.inf:
+        raise ValueError(f"--scale must be above 0 and finite, got {scale:g}")
     single = {"-o": output, "--pose": pose, "--report": report, "--init": init}
     grid = None if voxel is None else length(voxel, unit, "--voxel")
     for given in (source, target, init, pairs):
         if given is not None and not given.exists():
             raise FileNotFoundError(f"{given}: no such file")
+        if given is not None and given.is_dir():
+            raise IsADirectoryError(f"{given} is a folder: give the name of a file in it")
     if pairs is not None:
-        _refuse({"SOURCE": source, **single}, "with --pairs")
+        _refuse({"SOURCE": source, **single, "--scale": scale}, "with --pairs")
         if out is None:
             raise ValueError("--pairs needs --out, a folder for the results")
-        settings = Settings(method, grid, seed, str(out / "reports") if reports else "", unit)
-        limit = None if timeout is None else seconds(timeout)
+        folder = str(out / "reports") if reports else ""
+        settings = Settings(method, grid, seed, folder, unit, cast(Up, up))
+        limit = None if timeout is None else duration(timeout, "--timeout")
         rows = _batch(pairs, out, settings, workers, limit, ray, as_json)
         if any(row["status"] != "confident" for row in rows):
             raise typer.Exit(DOUBTFUL)
         return
-    many = {"--out": out, "--workers": workers, "--timeout": timeout}
+    if out is not None:
+        raise ValueError("--out cannot be used without --pairs: -o aligned.ply is for two files")
+    many = {"--workers": workers, "--timeout": timeout}
     _refuse({**many, "--reports": reports or None, "--ray": ray or None}, "without --pairs")
     if source is None or target is None:
         raise ValueError("give two files, SOURCE and TARGET, or --pairs pairs.csv --out FOLDER")
@@ -147,30 +178,44 @@ def register_command(
     if output is not None and isinstance(moving, Cloud) and output.suffix.lower() == ".stl":
         raise ValueError(f"{output}: STL holds triangles, and {source} has none: choose .ply")
     start = None if init is None else read_pose(init)
+    scaled = {} if scale is None else {"source_scale": scale}
+    if scale is not None:
+        moving = _scaled(moving, scale)
+    written: dict[str, Path] = {}
+    failure: Exception | None = None
     with _waiting(as_json):
         found = register(moving, fixed, method=method, init=start, voxel=grid, seed=seed)
-        written: dict[str, Path] = {}
-        if output is not None:
-            written["aligned"] = write_moved(output, moving, found)
-        if pose is not None:
-            about = {k: v for k, v in found.summary().items() if k not in ("T_target_source",)}
-            names = {"source": str(source), "target": str(target), "unit": unit or None}
-            written["pose"] = write_pose(pose, found.pose, **names, **about)
-        if report is not None:
-            written["report"] = write_report(
-                report,
-                found,
-                names=(source.name, target.name),
-                unit=unit,
-                up=up,  # type: ignore[arg-type]  # checked above
-                command=_command(source, target, single, method, voxel, unit, up, seed),
-            )
+        try:
+            if output is not None:
+                written["aligned"] = write_moved(output, moving, found)
+            if pose is not None:
+                about = {k: v for k, v in found.summary().items() if k not in ("T_target_source",)}
+                names = {"source": str(source), "target": str(target), "unit": unit or None}
+                written["pose"] = write_pose(pose, found.pose, **names, **scaled, **about)
+            if report is not None:
+                written["report"] = write_report(
+                    report,
+                    found,
+                    names=(source.name, target.name),
+                    unit=unit,
+                    up=cast(Up, up),
+                    command=_command(source, target, single, method, voxel, unit, scale, up, seed),
+                )
+        except (OSError, ValueError) as error:
+            # A full disk must not take the answer along.
+            failure = error
     if as_json:
         outputs = {name: str(path) for name, path in written.items()}
-        whole = record(found, (str(source), str(target)), unit) | {"written": outputs}
+        whole = record(found, (str(source), str(target)), unit) | scaled | {"written": outputs}
         typer.echo(json.dumps(whole, indent=1))
     else:
-        show(Console(soft_wrap=True, highlight=False), found, unit, written)
+        console = Console(soft_wrap=True, highlight=False)
+        show(console, found, unit, written, scale)
+        advice = next_step(found, method, started=init is not None, page=report)
+        if advice:
+            _print(console, "next", advice, "bold")
+    if failure is not None:
+        raise failure
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
 
@@ -211,7 +256,13 @@ def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
     return path
 
 
-def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]) -> None:
+def show(
+    console: Console,
+    found: Alignment,
+    unit: str,
+    written: dict[str, Path],
+    scale: float | None = None,
+) -> None:
     """Print a result for people."""
     console.print("T_target_source", style="bold")
     for row in matrix_lines(found.transform.tolist()):
@@ -222,8 +273,9 @@ def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]
         for value in (found.radius, found.rmse)
     )
     rated = f", RMSE {spread}" if math.isfinite(found.rmse) else ""
-    about = "" if turn.axis is None else f" about {axis_text(turn.axis)}"
-    shift = vector_text(found.pose.translation.tolist())
+    turned = turn.axis is not None and turn.degrees >= SHOWN
+    about = f" about {axis_text(turn.axis)}" if turn.axis and turned else ""
+    shift = vector_text(found.pose.translation.tolist(), found.radius)
     word = "confident" if found.confident else "doubtful"
     lines = [
         ("rotation", f"{turn.degrees:.3f}°{about}"),
@@ -231,19 +283,59 @@ def show(console: Console, found: Alignment, unit: str, written: dict[str, Path]
         ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}{rated}"),
         ("overlap", f"{found.overlap:.0%}"),
         ("confidence", f"{share_text(found.confidence)}: {word}"),
+        ("points", f"{len(found.source):,} of the source, {len(found.target):,} of the target"),
         ("time", f"{found.seconds:.2f} s"),
         ("method", f"{found.method}: {found.reason}" if found.reason else found.method),
     ]
+    if scale is not None:
+        lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     if found.units_hint:
         lines.append(("units", found.units_hint))
     console.print()
     for name, text in lines:
         color = ("green" if found.confident else "yellow") if name == "confidence" else ""
-        console.print(Text(f"{name:12}", style="dim") + Text(text, style=color))
+        _print(console, name, text, "dim", color)
     for warning in found.warnings:
-        console.print(Text("warning     ", style="bold yellow") + Text(warning))
+        _print(console, "warning", warning, "bold yellow")
     for name, path in written.items():
-        console.print(Text(f"{'wrote':12}", style="dim") + Text(f"{path} ({name})"))
+        console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), f"{path} ({name})"))
+
+
+def next_step(found: Alignment, method: str, *, started: bool, page: Path | None) -> str:
+    """What to do about a doubtful result; nothing for a confident one.
+
+    Args:
+        found: the result.
+        method: what was asked for.
+        started: whether a pose to start from was given.
+        page: the report, if one was written.
+    """
+    if found.confident:
+        return ""
+    sizes = size_of(found.source.points), size_of(found.target.points)
+    ratio = unit_ratio(sizes)
+    if ratio is not None:
+        factor = 1 / ratio if sizes[0] > sizes[1] else ratio
+        return f"if the files' units differ, --scale {factor:.6g} brings the source to the target's"
+    look = "look at it with --report page.html" if page is None else f"look at {page}"
+    if started:
+        return look
+    if method in LOCAL:
+        return (
+            f"{method} starts from where the clouds lie: --method auto searches everywhere, "
+            "--init pose.json says about where the source belongs"
+        )
+    return f"{look}; --init pose.json says about where the source belongs"
+
+
+def _print(console: Console, name: str, text: str, style: str, color: str = "") -> None:
+    """A name and what there is to say, below each other on a terminal where it is long."""
+    if console.is_terminal:
+        room = max(console.width - WIDTH, 30)
+        text = f"\n{' ' * WIDTH}".join(
+            textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        )
+    console.print(Text.assemble((f"{name:{WIDTH}}", style), (text, color)))
 
 
 def matrix_lines(matrix: Sequence[Sequence[float]]) -> list[str]:
@@ -274,6 +366,13 @@ def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:
     return moved if rounding > 1e-5 * extent else moved.to(points.dtype)
 
 
+def _scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
+    """The same, larger or smaller."""
+    if isinstance(shape, Mesh):
+        return Mesh(shape.vertices * factor, shape.faces)
+    return Cloud(shape.points * factor, shape.normals, shape.colors)
+
+
 def _refuse(options: dict[str, Any], when: str) -> None:
     for name, value in options.items():
         if value is not None:
@@ -281,7 +380,10 @@ def _refuse(options: dict[str, Any], when: str) -> None:
 
 
 def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
-    """Nothing is written over a file that is read, or twice to one file; before any work."""
+    """Nothing is written over a file that is read, twice to one file, or where it cannot be.
+
+    What would be an error at the end is better one at the beginning.
+    """
     taken: dict[Path, str] = {}
     for name, path in outputs.items():
         if path is None:
@@ -291,6 +393,11 @@ def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None
         for given in inputs:
             if given is not None and given.exists() and path.exists() and path.samefile(given):
                 raise ValueError(f"{name} {path} would overwrite the input {given}")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(f"{name} {path}: {folder} is a file, not a folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{name} {path}: no permission to write in {folder}")
         if path.resolve() in taken:
             raise ValueError(f"{name} and {taken[path.resolve()]} name the same file, {path}")
         taken[path.resolve()] = name
@@ -305,12 +412,13 @@ def _command(
     method: str,
     voxel: str | None,
     unit: str,
+    scale: float | None,
     up: str,
     seed: int,
 ) -> str:
     """The command that gives this result again, for the page."""
     words = ["spoonful", "register", str(source), str(target), "--method", method]
-    given = {"--voxel": voxel, "--unit": unit or None, **single}
+    given = {"--voxel": voxel, "--unit": unit or None, "--scale": scale, **single}
     given |= {"--up": None if up == "z" else up, "--seed": str(seed) if seed else None}
     for name, value in given.items():
         if value is not None:
@@ -365,10 +473,20 @@ def _batch(
     plain = Console(soft_wrap=True, highlight=False, markup=False)
     parts = [f"{count} {name}" for name, count in numbers.items() if count]
     plain.print(f"{len(rows)} pairs: {', '.join(parts)}")
-    bad = [row for row in rows if row["status"] == "failed"]
-    for row in bad[:5]:
-        plain.print(f"  {row['id']}: {row['message']}")
-    if len(bad) > 5:
-        plain.print(f"  and {len(bad) - 5} more")
+    for status in ("failed", "doubtful"):
+        some = [row for row in rows if row["status"] == status]
+        for row in some[:5]:
+            plain.print(f"  {row['id']}: {_told(row)}")
+        if len(some) > 5:
+            plain.print(f"  and {len(some) - 5} more {status}")
     plain.print(f"wrote {out / 'results.csv'}")
     return rows
+
+
+def _told(row: Row) -> str:
+    """What was wrong with a pair, in a line."""
+    if row["status"] == "failed":
+        return str(row["message"])
+    return "; ".join(
+        [f"doubtful, {share_text(row['confidence'])} likely right", *row["warnings"][:1]]
+    )

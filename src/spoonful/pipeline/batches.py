@@ -25,6 +25,7 @@ from spoonful.files import plain, write_whole
 from spoonful.pipeline import register
 from spoonful.pipeline.posefile import read_pose
 from spoonful.pipeline.report import turn_of, write_report
+from spoonful.view.layers import Up
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Row = dict[str, Any]
@@ -78,6 +79,7 @@ class Settings:
         seed: of every random choice.
         reports: a folder for a page of each pair, `<id>.html`; "" writes none.
         unit: of the files, for the reports.
+        up: the axis that points up in the reports.
     """
 
     method: str = "auto"
@@ -85,6 +87,7 @@ class Settings:
     seed: int = 0
     reports: str = ""
     unit: str = ""
+    up: Up = "z"
 
 
 Task = Callable[[Pair, Settings], Row]
@@ -93,8 +96,8 @@ Task = Callable[[Pair, Settings], Row]
 def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """Read a CSV file with the columns `source` and `target`, and perhaps `id` and `init`.
 
-    Files are named relative to the CSV's own folder. Without a column `id` the pairs are numbered
-    from 1.
+    Commas or semicolons separate them. Files are named relative to the CSV's own folder. Without a
+    column `id` the pairs are numbered from 1.
 
     Raises:
         ValueError: it is no such table; the message opens with the file's name and line.
@@ -103,7 +106,10 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     try:
         # newline="": line breaks within quotes are the csv module's business.
         text = path.read_text("utf-8-sig")
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True))
+        # Spreadsheets write semicolons where the comma is a decimal point.
+        comma = ";" if ";" in text.partition("\n")[0] else ","
+        lines = io.StringIO(text, newline="")
+        rows = list(csv.DictReader(lines, delimiter=comma, skipinitialspace=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a CSV file: {error}") from None
     if not rows:
@@ -148,6 +154,7 @@ def register_pair(pair: Pair, settings: Settings) -> Row:
             alignment,
             names=(Path(pair.source).name, Path(pair.target).name),
             unit=settings.unit,
+            up=settings.up,
         )
     summary = alignment.summary()
     row = {name: plain(summary[name]) for name in COLUMNS if name in summary}

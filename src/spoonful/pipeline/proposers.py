@@ -113,6 +113,9 @@ PROPOSERS: dict[str, Proposer] = {
 }
 """What can be asked for a pose, by the name users type."""
 
+LOCAL: tuple[str, ...] = ("icp", "small_gicp", "rpmnet", "dcp-v2")
+"""Those that start from where the clouds lie, or from `init`, and do not search everywhere."""
+
 AUTO: tuple[str, ...] = ("consensus",)
 """What `auto` asks, besides trying the clouds as they are given."""
 

@@ -32,6 +32,8 @@ from spoonful.view.layers import Up, sample
 
 # More lines than this hide one another.
 LINES = 150
+# Turns by fewer degrees than this are shown as none.
+SHOWN = 0.0005
 
 
 def write_report(
@@ -212,8 +214,8 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
     near, rated = _length(alignment.radius, unit), math.isfinite(alignment.rmse)
     rows = [
         Fact("Rotation", turn.degrees, "°"),
-        Fact("Axis", "none" if turn.axis is None else axis_text(turn.axis)),
-        Fact("Translation", vector_text(shift.tolist()), unit),
+        Fact("Axis", axis_text(turn.axis) if turn.axis and turn.degrees >= SHOWN else "none"),
+        Fact("Translation", vector_text(shift.tolist(), alignment.radius), unit),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
         Fact("Inlier RMSE", alignment.rmse, unit) if rated else Fact("Inlier RMSE", "none"),
         Fact("Overlap", f"{alignment.overlap:.0%}"),
@@ -237,13 +239,15 @@ def axis_text(axis: Sequence[float]) -> str:
     return ", ".join(f"{round(value, 3) + 0.0:.3f}" for value in axis)
 
 
-def vector_text(values: Sequence[float]) -> str:
-    """Three numbers for reading, all with as many decimals as the largest needs.
+def vector_text(values: Sequence[float], least: float = 0.0) -> str:
+    """Three numbers for reading, all with as many decimals as the largest needs, or `least`.
 
     >>> vector_text((0.5, -1.25, 1e-9)), vector_text((0.03684, -0.00025, 0.038))
     ('0.500, -1.250, 0.000', '0.03684, -0.00025, 0.03800')
+    >>> vector_text((1e-9, -2e-9, 0), least=0.05)
+    '0.00000, 0.00000, 0.00000'
     """
-    largest = max((abs(value) for value in values), default=0.0)
+    largest = max(least, *(abs(value) for value in values))
     digits = 3 - math.floor(math.log10(largest)) if largest > 0 else 0
     decimals = min(max(digits, 2), 12)
     return ", ".join(f"{round(value, decimals) + 0.0:.{decimals}f}" for value in values)
