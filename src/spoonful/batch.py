@@ -27,6 +27,11 @@ class Batch:
             distance; None where the protocol has none.
         label: (B,) category numbers, or None.
         index: (B,) the items' numbers in their dataset, or None.
+
+    >>> source = torch.rand(8, 100, 3)
+    >>> batch = Batch(source, source + 1, pose=Pose(torch.eye(3).expand(8, 3, 3), torch.ones(8, 3)))
+    >>> len(batch), bool((batch.pose.apply(batch.source) == batch.target).all())
+    (8, True)
     """
 
     source: Tensor

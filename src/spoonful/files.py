@@ -14,6 +14,11 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
 
     The folder is made if it is missing. The content goes to a file beside the final one, which then
     takes its name in one step.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(f"{folder}/notes/first.txt", b"whole").read_text()
+    'whole'
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)

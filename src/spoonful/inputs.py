@@ -69,6 +69,10 @@ def masked_mean(values: Tensor, mask: Tensor | None, *, at_least: int = 0) -> Te
 
     Where all of it is, that is NaN: a metric has no value there. With `at_least=1`, the least
     number to divide by, it is 0: a loss has no cost there.
+
+    >>> values, mask = torch.tensor([1.0, 3, 8]), torch.tensor([True, True, False])
+    >>> masked_mean(values, mask), masked_mean(values, mask & False, at_least=1)
+    (tensor(2.), tensor(0.))
     """
     if mask is None:
         return values.mean(-1)

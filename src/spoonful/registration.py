@@ -26,6 +26,10 @@ class Registration:
             in the way, such as "degenerate", "no-convergence", "time-limit". A pose is there in
             every case. Empty where a method cannot fail.
         extras: whatever a method's own loss or report needs, by name.
+
+    >>> found = Registration(Pose.identity(2), status=("ok", "degenerate"))
+    >>> found.pose.rotation.shape, found.poses is None
+    (torch.Size([2, 3, 3]), True)
     """
 
     pose: Pose

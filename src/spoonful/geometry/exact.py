@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def matmul3(a: Tensor, b: Tensor) -> Tensor:
-    """`a @ b` for (..., 3, 3) matrices, in the inputs' own precision.
+    """`a @ b` for (..., n, 3) and (..., 3, m) matrices, in the inputs' own precision.
 
     >>> import torch
     >>> a = torch.arange(9.0).reshape(3, 3)
@@ -22,12 +22,23 @@ def matmul3(a: Tensor, b: Tensor) -> Tensor:
 
 
 def matvec3(a: Tensor, v: Tensor) -> Tensor:
-    """`a @ v` for (..., 3, 3) matrices and (..., 3) vectors, in the inputs' own precision."""
+    """`a @ v` for (..., 3, 3) matrices and (..., 3) vectors, in the inputs' own precision.
+
+    >>> import torch
+    >>> matvec3(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.ones(3))
+    tensor([1., 2., 3.])
+    """
     return (a * v.unsqueeze(-2)).sum(-1)
 
 
 def rotate(matrix: Tensor, points: Tensor) -> Tensor:
-    """`matrix @ point` for each of (..., N, 3) points, in the inputs' own precision."""
+    """`matrix @ point` for each of (..., N, 3) points, in the inputs' own precision.
+
+    >>> import torch
+    >>> rotate(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.ones(2, 3))
+    tensor([[1., 2., 3.],
+            [1., 2., 3.]])
+    """
     x, y, z = points.split(1, dim=-1)
     a, b, c = matrix.mT.split(1, dim=-2)
     return x * a + y * b + z * c

@@ -26,6 +26,11 @@ class LayerOutput(NamedTuple):
 
     Attributes:
         stacked: the Kabsch pose and after it the refined ones, rotation (..., P, 3, 3).
+
+    >>> source = torch.randn(8, 100, 3)
+    >>> output = SpoonfulLayer(iterations=2)(source, source + 1)
+    >>> [pose.translation.shape for pose in (output.pose, output.refined, output.poses())]
+    [torch.Size([8, 3]), torch.Size([8, 2, 3]), torch.Size([8, 3, 3])]
     """
 
     stacked: Pose

@@ -36,6 +36,12 @@ def load_published(path: str | Path, model: Model) -> Model:
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: the file is not such a checkpoint, or it is another model's.
+
+    >>> import tempfile
+    >>> from spoonful.models import DCP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.save(DCP(emb_dims=16, ff_dims=16).state_dict(), f"{folder}/dcp.t7")
+    ...     model = load_published(f"{folder}/dcp.t7", DCP(emb_dims=16, ff_dims=16))
     """
     path = Path(path)
     if not path.is_file():

@@ -23,6 +23,16 @@ class RegistrationModel(nn.Module, ABC):
     """A network that registers batches, says how wrong it was, and registers single pairs.
 
     To write one, implement `forward` and `loss`; `register` comes with it.
+
+    >>> class Centroids(RegistrationModel):
+    ...     def forward(self, batch):
+    ...         shift = batch.target.mean(1) - batch.source.mean(1)
+    ...         return Registration(Pose(torch.eye(3).expand(len(batch), 3, 3), shift))
+    ...     def loss(self, output, batch):
+    ...         return (output.pose.translation - batch.pose.translation).square().mean()
+    >>> cloud = torch.rand(200, 3, generator=torch.Generator().manual_seed(0))
+    >>> Centroids().register(cloud, cloud + 5).pose.translation.round(decimals=3)
+    tensor([5., 5., 5.])
     """
 
     @property
