@@ -1,7 +1,10 @@
 """Sweeps: every run once, several at a time, what is finished is left alone."""
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -62,6 +65,30 @@ def test_what_is_finished_is_skipped_and_what_is_not_runs_again(tmp_path, preten
 def test_no_run_starts_after_the_time_limit(tmp_path, pretend):
     outcomes = sweep.sweep(sweep.jobs([small()], seeds=[0, 2]), tmp_path, seconds=0, quiet=True)
     assert [outcome.state for outcome in outcomes] == ["waiting"] * 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_every_run_and_starts_no_other(tmp_path, monkeypatch, capfd, number):
+    endless = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
+
+    def command(job, out, until):
+        return [sys.executable, "-c", endless, str(out / job.name / "began")]
+
+    def stop_when_two_run():
+        while len(list(tmp_path.glob("*/began"))) < 2:
+            time.sleep(0.02)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(sweep, "_command", command)
+    thread = threading.Thread(target=stop_when_two_run)
+    thread.start()
+    began = time.monotonic()
+    outcomes = sweep.sweep(sweep.jobs([small()], seeds=range(3)), tmp_path, at_once=2)
+    thread.join()
+    assert time.monotonic() - began < 30
+    assert [outcome.state for outcome in outcomes] == ["waiting"] * 3
+    assert len(list(tmp_path.glob("*/began"))) == 2
+    assert "a signal stopped the sweep" in capfd.readouterr().err
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from spoonful.extras import require
 from spoonful.training import checkpoint, tensorfile
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
+from spoonful.training.stopping import on_signals
 
 # Starting Python and writing a last checkpoint take some of a time limit.
 _MARGIN = 3.0
@@ -46,8 +47,8 @@ class Outcome:
 
     Attributes:
         name: the job's.
-        state: "finished", "stopped" by the time limit, "waiting" if it was never started, or
-            "failed".
+        state: "finished", "stopped" by the time limit or a signal, "waiting" if it was never
+            started, or "failed".
         result: what `result.json` or the log's last line says.
         message: why it failed.
     """
@@ -103,6 +104,8 @@ def sweep(
     quiet: bool = False,
 ) -> list[Outcome]:
     """Run the jobs, and go on with those of an earlier call.
+
+    SIGINT (Ctrl-C) or SIGTERM stops all runs of this machine, with checkpoints.
 
     Args:
         todo: the jobs.
@@ -162,29 +165,32 @@ def _on_this_machine(
     running: dict[str, subprocess.Popen[bytes]] = {}
     failed: dict[str, str] = {}
     queue = list(waiting)
-    try:
-        while queue or running:
-            while queue and len(running) < at_once and (until is None or time.time() < until):
-                job = queue.pop(0)
-                with open(out / job.name / "output.txt", "ab") as output:
-                    running[job.name] = subprocess.Popen(
-                        _command(job, out, until), stdout=output, stderr=output, env=environment
-                    )
-                say(f"{job.name}: started")
-            if not running:
-                break
-            time.sleep(0.1)
-            for name, process in list(running.items()):
-                if process.poll() is not None:
-                    del running[name]
-                    if process.returncode:
-                        failed[name] = _last_line(out / name / "output.txt")
-                    say(table([_outcome(out / name, name, failed.get(name))]))
-    finally:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
+    with on_signals() as stop:
+        try:
+            while (queue or running) and not stop.asked:
+                while queue and len(running) < at_once and (until is None or time.time() < until):
+                    job = queue.pop(0)
+                    with open(out / job.name / "output.txt", "ab") as output:
+                        running[job.name] = subprocess.Popen(
+                            _command(job, out, until), stdout=output, stderr=output, env=environment
+                        )
+                    say(f"{job.name}: started")
+                if not running:
+                    break
+                time.sleep(0.1)
+                for name, process in list(running.items()):
+                    if process.poll() is not None:
+                        del running[name]
+                        if process.returncode and not stop.asked:
+                            failed[name] = _last_line(out / name / "output.txt")
+                        say(table([_outcome(out / name, name, failed.get(name))]))
+        finally:
+            for process in running.values():
+                process.terminate()
+            for process in running.values():
+                process.wait()
+    if stop.asked:
+        say("a signal stopped the sweep; the same command goes on")
     return failed
 
 
