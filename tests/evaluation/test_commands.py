@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from evaluation.small import shapes
-from spoonful.evaluation import Result
+from spoonful.evaluation import Interval, Reproduction, Result, tables
+from spoonful.evaluation.reproduce import Cell, ReproducedRow
 from spoonful.training import corpora
 
 typer = pytest.importorskip("typer")
@@ -91,6 +92,26 @@ def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
     assert (tmp_path / "table.json").is_file()
 
 
+def test_reproduce_without_a_table_lists_them(run):
+    text = run("reproduce")
+    assert all(name in text for name in tables.names())
+    assert re.search(r"^initialization .*26 training runs +52 ", text, re.MULTILINE)
+
+
+def test_a_table_says_which_rows_have_a_spread_and_which_an_interval(run):
+    def shown(*rows: ReproducedRow) -> str:
+        console = Console(file=StringIO(), width=120)
+        reproduce.show(console, Reproduction(tables.get("dcp-clean"), rows, "toys"))
+        return console.file.getvalue()
+
+    one = ReproducedRow("ICP", 4 * (Cell(1.0, ours=2.0, interval=Interval(1, 3)),), "toys")
+    many = ReproducedRow("DCP-v2", 4 * (Cell(1.0, ours=2.0, spread=0.5),), "toys")
+    assert " 95 % interval " in shown(one)
+    assert "spread or 95 %" not in shown(one)
+    assert " spread " in shown(many)
+    assert "spread or 95 % interval" in shown(one, many)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -98,6 +119,10 @@ def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
         ("tune icp --seconds 0", "--seconds must be above 0, got 0"),
         ("tune icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
         ("tune icp --out data", "--out must be a file, and data is a folder"),
+        (
+            "evaluate dcp-v3",
+            "no method named 'dcp-v3'; did you mean 'dcp-v2'? There are: identity,",
+        ),
         ("evaluate icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
         ("evaluate icp --out data/toys.pt", "--out must be a folder, and data/toys.pt is a file"),
     ],

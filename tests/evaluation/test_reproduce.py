@@ -3,7 +3,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
+import signal
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -127,6 +130,13 @@ def test_a_budget_is_shared_by_all_runs_and_said(make):
     assert "2 of 250 epochs" in found.rows[-1].ours_from
 
 
+def test_rows_that_are_hardly_trained_are_named(make):
+    assert not any("steps" in text for text in make("dcp-noise", None, train=False).remarks)
+    found = make("dcp-noise", FakeTrainer(), rows=["DCP-v2"])
+    assert "Fewer than 100 training steps" in found.remarks[-1]
+    assert found.remarks[-1].endswith("the method: DCP-v2.")
+
+
 def test_a_run_trained_in_full_is_preferred_to_a_short_one(make):
     full, short = FakeTrainer(), FakeTrainer()
     make("dcp-noise", full)
@@ -230,6 +240,36 @@ def test_a_job_that_must_not_train_is_left_alone(tmp_path):
     job = Job(Recipe("dcp/clean"), 0, "synthetic", tmp_path, train=False)
     assert train_job(job) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeypatch):
+    from spoonful.training.step import Stepper
+
+    for split in ("train", "test"):
+        corpora.save(shapes(1024, 12), tmp_path / f"shapes-{split}.pt")
+    runs = tmp_path / "runs"
+    make = partial(
+        reproduce,
+        "dcp-noise",
+        data=str(tmp_path / "shapes-{split}.pt"),
+        runs=runs,
+        rows=["DCP-v2"],
+        settings=(*TINY, "budget.steps=2"),
+        limit=2,
+    )
+    take = Stepper.__call__
+
+    def interrupted(self, *arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return take(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "__call__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            make()
+    assert not list(runs.rglob("results"))
+    assert len(list(runs.rglob("step-*.safetensors"))) == 1
+    assert make().rows[0].results[0].training["steps"] == 2
 
 
 @pytest.mark.parametrize(("budget", "pairs"), [(20.0, 8), (100.0, 10), (None, 13)])

@@ -19,7 +19,12 @@ from spoonful.training import schedule
 
 
 def reproduce_command(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=", ".join(tables.names()) + ".")],
+    table: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]", help=", ".join(tables.names()) + ". Without one, they are listed."
+        ),
+    ] = None,
     data: Annotated[
         str | None, typer.Option(help="A folder with data; without it, the embedded corpus.")
     ] = None,
@@ -47,6 +52,8 @@ def reproduce_command(
 
     [bold]Examples[/bold]
 
+      spoonful reproduce                       list the tables
+
       spoonful reproduce dcp-unseen --budget 10m
 
       spoonful reproduce rpm-crop --data modelnet40 --runs runs --device cuda
@@ -54,25 +61,50 @@ def reproduce_command(
       spoonful reproduce initialization --seeds 3 --budget 2h
     """
     console = wide(Console())
+    if table is None:
+        list_tables(console)
+        return
     errors = Console(stderr=True)
-    with errors.status("starting") as status:
-        found = reproduce(
-            table,
-            data=data,
-            runs=runs,
-            budget=None if budget is None else schedule.seconds(budget),
-            seeds=seeds,
-            rows=row,
-            layer=layer,
-            settings=settings or (),
-            train=train,
-            device=pick_device(device),
-            limit=limit,
-            progress=lambda text: status.update(escape(text)),
-        )
+    try:
+        with errors.status("starting") as status:
+            found = reproduce(
+                table,
+                data=data,
+                runs=runs,
+                budget=None if budget is None else schedule.seconds(budget),
+                seeds=seeds,
+                rows=row,
+                layer=layer,
+                settings=settings or (),
+                train=train,
+                device=pick_device(device),
+                limit=limit,
+                progress=lambda text: status.update(escape(text)),
+            )
+    except KeyboardInterrupt:
+        errors.print("stopped; the same command goes on", highlight=False)
+        raise
     show(console, found)
     if out is not None:
         console.print(f"wrote {write_text(out, to_json(found))}", highlight=False)
+
+
+def list_tables(console: Console) -> None:
+    """Print which tables there are, a line each."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("table", no_wrap=True)
+    table.add_column("what it is about")
+    table.add_column("trained", justify="right")
+    table.add_column("data", no_wrap=True)
+    for paper in map(tables.get, tables.names()):
+        trained = paper.runs * len({row.recipe for row in paper.rows if row.recipe is not None})
+        table.add_row(paper.name, escape(paper.title), str(trained), paper.data)
+    console.print(table)
+    console.print(
+        "[dim]trained: networks that the whole table needs; some are shared by several tables. "
+        "Each is trained in full unless there is a --budget.[/dim]",
+        highlight=False,
+    )
 
 
 def show(console: Console, found: Reproduction) -> None:
@@ -81,8 +113,12 @@ def show(console: Console, found: Reproduction) -> None:
     console.print(f"[bold]{paper.name}[/bold]: {paper.title} [dim]({paper.place})[/dim]")
     for remark in found.remarks:
         console.print(f"[yellow]{escape(remark)}[/yellow]", highlight=False)
-    several = any(cell.spread is not None for row in found.rows for cell in row.cells)
-    sure = "spread" if several else "95 % interval"
+    cells = [cell for row in found.rows for cell in row.cells]
+    kinds = {
+        "spread": any(cell.spread is not None for cell in cells),
+        "95 % interval": any(cell.interval is not None for cell in cells),
+    }
+    sure = " or ".join(name for name, there in kinds.items() if there) or "95 % interval"
     table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
     table.add_column("method", max_width=20)
     table.add_column("", no_wrap=True)

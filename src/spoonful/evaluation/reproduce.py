@@ -24,6 +24,8 @@ from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
 from spoonful.evaluation.trained import Job, Trained, train_job
 from spoonful.extras import MissingExtra
 
+# A row of fewer training steps is no result.
+_HARDLY = 100
 # Methods that are measured only where a row of theirs is asked for.
 _SLOW = {"goicp"}
 
@@ -383,6 +385,16 @@ def _remarks(
         remarks.append(
             f"Training was cut to {_duration(budget)} for the whole table: these models are far "
             "from trained in full."
+        )
+    hardly = [
+        row.label
+        for row in rows
+        if any(result.training.get("steps", _HARDLY) < _HARDLY for result in row.results)
+    ]
+    if hardly:
+        remarks.append(
+            f"Fewer than {_HARDLY} training steps, which say little about the method: "
+            f"{', '.join(hardly)}."
         )
     if layer != "source":
         remarks.append(f"Our layer is in the mode {layer!r}.")

@@ -18,6 +18,7 @@ from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.trained import open_corpus, open_trained
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, load_published
+from spoonful.names import named
 from spoonful.training import shipped
 
 SYNTHETIC = "synthetic"
@@ -122,7 +123,9 @@ def open_method(text: str, protocol: str | None = None) -> Method:
         raise ValueError(
             f"no checkpoint at {text!r}; published weights are named with their model: {known}"
         )
-    return methods.get(text)  # says which names there are
+    there = (*methods.names(), *shipped.DEFAULTS, *shipped.names())
+    # Says which names there are.
+    return methods.get(named(text, dict(zip(there, there, strict=True)), what="method"))
 
 
 def _with_settings(name: str, settings: str, protocol: str | None) -> Method:

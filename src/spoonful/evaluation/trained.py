@@ -14,6 +14,7 @@ from spoonful.evaluation.tables import Recipe
 from spoonful.models import RegistrationModel
 from spoonful.training import build, checkpoint, corpora, load_model, override, presets, train
 from spoonful.training.journal import Journal
+from spoonful.training.stopping import on_signals
 
 # A run may exceed its share of a budget by this factor; then it is stopped where it is.
 _PATIENCE = 1.5
@@ -65,6 +66,10 @@ def train_job(job: Job) -> Trained | None:
 
     With a budget, the run plans as many steps as fit, with the whole schedule of the learning rate
     in them. One that is still not done after half as long again is stopped, and taken as it is.
+
+    Raises:
+        KeyboardInterrupt: a signal stopped the run, which has its checkpoint: half a training is no
+            row of a table.
     """
     base = presets.get(job.recipe.preset)
     full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
@@ -91,13 +96,16 @@ def train_job(job: Job) -> Trained | None:
             enough = max(_FEWEST, _VALIDATED * job.budget) / len(card.select(shapes, "train"))
             share = min(config.data.validation, max(enough, _LEAST))
             config = override(config, [f"data.validation={share}"])
-        train(
-            config,
-            out=job.folder,
-            corpus=shapes,
-            seconds=None if job.budget is None else _PATIENCE * job.budget,
-            quiet=True,
-        )
+        with on_signals() as stop:
+            train(
+                config,
+                out=job.folder,
+                corpus=shapes,
+                seconds=None if job.budget is None else _PATIENCE * job.budget,
+                quiet=True,
+            )
+        if stop.asked:
+            raise KeyboardInterrupt
     facts = {**_facts(job.folder), "of_epochs": base.budget.epochs}
     return Trained(load_model(job.folder), facts)
 
