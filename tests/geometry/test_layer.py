@@ -8,8 +8,9 @@ import pickle
 import pytest
 import torch
 
-from spoonful import SpoonfulLayer, kabsch, refine, stability
+from spoonful import Pose, SpoonfulLayer, kabsch, refine, stability
 from spoonful.geometry import kernels
+from spoonful.losses import dcp_loss, over_poses
 
 
 @pytest.fixture
@@ -119,6 +120,28 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
 def test_bad_settings_say_what_is_wanted(arguments, message):
     with pytest.raises(ValueError, match=message):
         SpoonfulLayer(**arguments)
+
+
+@pytest.mark.parametrize("kernels_used", [True, False])
+@pytest.mark.parametrize(
+    ("points", "weight", "dtype"),
+    [
+        *((n, 1.0, torch.float32) for n in (1, 2, 3)),
+        (50, 0.0, torch.float32),
+        (50, 1.0, torch.bfloat16),
+    ],
+)
+def test_three_lines_train_whatever_the_matches_are(points, weight, dtype, kernels_used, generator):
+    source = torch.randn(4, points, 3, generator=generator)
+    matches = torch.randn(4, points, 3, generator=generator).to(dtype).requires_grad_()
+    truth = Pose.identity(4)
+    output = SpoonfulLayer(kernels=kernels_used)(source, matches, torch.full((4, points), weight))
+    loss = over_poses(lambda pose: dcp_loss(pose, truth), output.poses())
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert loss.isfinite()
+    assert matches.grad.isfinite().all()
+    assert bool((matches.grad != 0).any()) == (weight > 0)
 
 
 def test_kernels_can_be_switched_off_by_an_argument(clouds):

@@ -1,4 +1,4 @@
-"""Both clouds of every pair as one batch, so that a network runs once and not twice; centroids."""
+"""Both clouds of every pair as one batch, so that a network runs once and not twice."""
 
 from __future__ import annotations
 

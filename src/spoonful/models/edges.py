@@ -1,12 +1,14 @@
-"""The first layer of an edge network, split into a part per point and a part per neighbour.
+"""Layers on the edges between neighbours, without the edge features that they are written with.
 
 An edge from point i to its neighbour j carries (x_j, x_i, f_ij). A linear layer on it is
 
     y_ij = A x_j + (C x_i + b) + F f_ij
 
 so the products with coordinates are made once a point, in float32 and without TF32, and only
-their sum is made once an edge. Concatenated edge features never exist. The weights' gradients
-are plain matrix products over edges; nothing is scattered unless the points need a gradient.
+their sum is made once an edge (`edge_linear`). Concatenated edge features never exist. The weights'
+gradients are plain matrix products over edges; nothing is scattered unless the points need a
+gradient. In bfloat16 the layers after it, their norms and the maxima over neighbours go along
+(`edge_stack`).
 """
 
 from __future__ import annotations
