@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
+import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -34,3 +38,51 @@ def load_benchmark(name: str) -> ModuleType:
 def paths() -> str:
     """PYTHONPATH for a script that imports from this folder."""
     return os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+
+
+def run_script(path: Path, *arguments: object) -> str:
+    """What a script of the tests prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, str(path), *map(str, arguments)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fork(run: Callable[[], object]) -> int:
+    """Start `run` in a copy of this process, which has imported everything and computed nothing.
+
+    (Importing torch takes seconds, for every process that does it itself.)
+    """
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            run()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    return child
+
+
+def fork_two(run: Callable[[int], None], *, seconds: int = 300) -> None:
+    """`run(0)` and `run(1)`, each in a copy of this process; exits with 1 unless both succeed."""
+
+    def one(rank: int) -> Callable[[], None]:
+        def begin() -> None:
+            signal.alarm(seconds)  # whoever waits for a partner that has died ends, too
+            run(rank)
+
+        return begin
+
+    children = [fork(one(rank)) for rank in range(2)]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    sys.exit(codes != [0, 0])

@@ -1,20 +1,19 @@
-"""One of two processes that share an evaluation: `python THIS_FILE RENDEZVOUS RANK OUT`."""
+"""Two processes that share an evaluation: `python THIS_FILE OUT`."""
 
 import sys
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from evaluation.small import shapes
+from scripts import fork_two
 from spoonful.data import protocols
 from spoonful.evaluation import evaluate, methods
 
 
-def main(rendezvous: str, rank: int, out: str) -> None:
+def main(out: str, rank: int) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     # 7 items: the processes have 4 and 3; then 1 item: one process has none.
     for limit in (7, 1):
         result = evaluate(
@@ -29,4 +28,4 @@ def main(rendezvous: str, rank: int, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    fork_two(lambda rank: main(sys.argv[1], rank))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import torch
 from torch import nn
 
 from evaluation.small import shapes
+from scripts import run_script
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method
@@ -22,10 +21,7 @@ CLEAN = protocols.get("dcp-clean")
 
 
 def test_two_processes_find_what_one_finds(tmp_path):
-    script = Path(__file__).parent / "shard_in_two_processes.py"
-    arguments = [sys.executable, str(script), str(tmp_path / "meet")]
-    both = [subprocess.Popen([*arguments, str(rank), str(tmp_path)]) for rank in range(2)]
-    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    run_script(Path(__file__).with_name("shard_in_two_processes.py"), tmp_path)
     for limit in (7, 1):
         alone = evaluate(
             methods.get("true-matches"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 import torch
 
 from evaluation.small import shapes
+from scripts import run_script
 from spoonful.classical import presets
 from spoonful.classical.icp import ICP
 from spoonful.classical.presets import Tuned
@@ -157,12 +156,7 @@ def test_half_of_the_trials_change_one_setting_of_one_of_the_best(poor):
 
 
 def test_two_processes_find_what_one_does(tmp_path):
-    script = Path(__file__).with_name("tune_in_two_processes.py")
-    running = [
-        subprocess.Popen([sys.executable, script, tmp_path / "meeting", str(rank), tmp_path])
-        for rank in range(2)
-    ]
-    assert [process.wait(60) for process in running] == [0, 0]
+    run_script(Path(__file__).with_name("tune_in_two_processes.py"), tmp_path)
     alone = tune("icp", CARD, TRAIN, trials=4, items=9)
     for rank in range(2):
         found = Tuned.load(tmp_path / f"{rank}.json")

@@ -1,4 +1,4 @@
-"""One of two processes that share a search: `python THIS_FILE RENDEZVOUS RANK OUT`."""
+"""Two processes that share a search: `python THIS_FILE OUT`."""
 
 import sys
 from dataclasses import replace
@@ -7,15 +7,15 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from evaluation.small import shapes
+from scripts import fork_two
 from spoonful.data import protocols
 from spoonful.evaluation.tuning import tune
 
 
-def main(rendezvous: str, rank: int, out: str) -> None:
+def main(out: str, rank: int) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     card = replace(protocols.get("dcp-unseen"), points=96)
     found = tune("icp", card, shapes(128, 24, "toy/train"), trials=4, items=9)
     Path(out, f"{rank}.json").write_text(found.tuned.as_json())
@@ -23,4 +23,4 @@ def main(rendezvous: str, rank: int, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    fork_two(lambda rank: main(sys.argv[1], rank))

@@ -1,4 +1,4 @@
-"""One of two processes that share their errors: `python THIS_FILE RENDEZVOUS RANK`."""
+"""Two processes that share their errors: `python THIS_FILE RENDEZVOUS`."""
 
 import sys
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from scripts import fork_two
 from spoonful.geometry import Pose
 from spoonful.geometry.euler import rotation_from_euler
 from spoonful.metrics import PoseErrors
@@ -39,4 +40,4 @@ def main(rendezvous: str, rank: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    fork_two(lambda rank: main(sys.argv[1], rank))

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 from scipy.spatial.transform import Rotation
 
+from scripts import run_script
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.metrics import PoseErrors, rotation_error_degrees, summarize
@@ -201,14 +200,7 @@ def test_reduce_without_processes_is_the_same_collection():
 
 
 def test_two_processes_reduce_to_the_whole(tmp_path):
-    script = Path(__file__).with_name("reduce_in_two_processes.py")
-    command = [sys.executable, str(script), str(tmp_path / "rendezvous")]
-    processes = [subprocess.Popen([*command, str(rank)]) for rank in range(2)]
-    try:
-        assert [process.wait(timeout=120) for process in processes] == [0, 0]
-    finally:
-        for process in processes:
-            process.kill()
+    run_script(Path(__file__).with_name("reduce_in_two_processes.py"), tmp_path / "rendezvous")
 
 
 def test_mistakes_are_named():

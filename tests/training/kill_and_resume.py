@@ -11,12 +11,12 @@ import random
 import signal
 import sys
 import time
-import traceback
 from pathlib import Path
 
 import torch
 import torch._dynamo  # which torch.optim imports in its first step
 
+from scripts import fork
 from spoonful.training import train
 from spoonful.training.checkpoint import RESULT, found
 from training.small import blobs, small
@@ -25,18 +25,7 @@ CONFIG = small("budget.steps=24", "refine=perturbed", "optimizer.ema=0.9")
 
 
 def start(folder: Path) -> int:
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            train(CONFIG, corpus=blobs(), out=folder, quiet=True)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    return child
+    return fork(lambda: train(CONFIG, corpus=blobs(), out=folder, quiet=True))
 
 
 def main(folder: Path, kills: int, seed: int) -> None:

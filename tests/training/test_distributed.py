@@ -1,15 +1,12 @@
 """Data parallel: two processes learn what one does."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from scripts import paths
+from scripts import run_script
 from spoonful.training import train
 from training.small import blobs, small
 from training.two_processes import NETS
@@ -19,25 +16,7 @@ def in_two_processes(folder: Path, net: str) -> list[dict]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    script = Path(__file__).with_name("two_processes.py")
-    shared = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": "2",
-        "PYTHONPATH": paths(),
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(folder), net],
-            env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]
-    try:
-        assert [process.wait(timeout=300) for process in processes] == [0, 0]
-    finally:
-        for process in processes:
-            process.kill()
+    run_script(Path(__file__).with_name("two_processes.py"), port, folder, net)
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 

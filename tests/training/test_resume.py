@@ -4,14 +4,12 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from scripts import paths
+from scripts import run_script
 from spoonful.training import build, checkpoint, tensorfile, train
 from spoonful.training.step import Stepper
 from training.small import blobs, small
@@ -50,14 +48,7 @@ def test_stopping_after_every_step_changes_nothing(tmp_path, settings):
 
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     script = Path(__file__).with_name("kill_and_resume.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), "20", "0"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths()},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    kills, runs = map(int, done.stdout.split())
+    kills, runs = map(int, run_script(script, tmp_path, 20, 0).split())
     assert kills == 20
     assert runs >= 1
     for number in range(runs):

@@ -1,11 +1,14 @@
-"""One of two processes that train one model: `torchrun`'s environment, then `FOLDER MODEL`."""
+"""Two processes that train one model: `python THIS_FILE PORT FOLDER MODEL`."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 import torch
+import torch._dynamo  # which torch.optim imports in its first step
 
+from scripts import fork_two
 from spoonful.training import train
 from training.small import blobs, small
 
@@ -14,6 +17,14 @@ NETS = {
     "rpmnet": ("model=rpmnet", "rpmnet.feat_dim=8", "rpmnet.neighbors=4", "budget.steps=5"),
 }
 
-if __name__ == "__main__":
+
+def main(port: str, folder: str, net: str, rank: int) -> None:
+    """What torchrun would start, in its environment."""
     torch.set_num_threads(1)
-    train(small(*NETS[sys.argv[2]]), corpus=blobs(), out=sys.argv[1], quiet=True)
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    train(small(*NETS[net]), corpus=blobs(), out=folder, quiet=True)
+
+
+if __name__ == "__main__":
+    fork_two(lambda rank: main(*sys.argv[1:4], rank))
