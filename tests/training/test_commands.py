@@ -1,6 +1,7 @@
 """The commands: `spoonful train`, `spoonful sweep`, and their twin without typer."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -32,6 +33,11 @@ def test_mistakes_are_one_line(tmp_path, flags, capsys):
     assert capsys.readouterr().err.startswith("error: no preset named 'quikc'; did you mean")
     assert main(["quick", *flags, "--set", "optimizer.rate=1"]) == 2
     assert "did you mean" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["quick", *flags, "--out", str(tmp_path / "file")]) == 2
+    assert (
+        capsys.readouterr().err == f"error: out must be a folder, and {tmp_path}/file is a file\n"
+    )
 
 
 def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
@@ -43,7 +49,13 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     app.command()(train)
     app.command()(sweep)
     folder = tmp_path / "run"
-    app(["train", "quick", *flags, "--out", str(folder)], standalone_mode=False)
+    command = ["train", "quick", *flags, "--out", str(folder)]
+    app([*command, "--seconds", "0"], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "stopped; the same command goes on; step 1 of 9" in out
+    assert re.search(r"rotation +[\d.]+° +-", out)
+    assert f"none before a validation; checkpoints in {folder}" in out
+    app(command, standalone_mode=False)
     out = capsys.readouterr().out
     assert "finished; step 9 of 9" in out
     assert "untrained" in out

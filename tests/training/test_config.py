@@ -21,6 +21,7 @@ def test_every_setting_has_a_default_and_survives_a_round_trip():
     [
         ("optimizer.rl=1", "did you mean 'optimizer.lr'"),
         ("lr=1", "did you mean 'optimizer.lr'"),
+        ("foo=1", "they are named as 'optimizer.lr', in the sections data, dcp, "),
         ("optimiser.lr=1", "did you mean 'optimizer.lr'"),
         ("optimizer.lr=-1", "optimizer.lr must be at least 0 and at most 10, got -1"),
         ("optimizer.lr=fast", "optimizer.lr must be a number, got 'fast'"),

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from spoonful.cli.evaluate import wide
 from spoonful.data import catalog, places
 from spoonful.data.fetch import fetch as fetch_archive
 
@@ -36,7 +37,7 @@ def list_datasets() -> None:
 
       SPOONFUL_DATA=~/datasets spoonful data list
     """
-    console = Console()
+    console = wide(Console())
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("dataset", no_wrap=True)
     table.add_column("where, or how to get it", overflow="fold")

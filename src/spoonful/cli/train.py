@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from spoonful.training import checkpoint
 from spoonful.training import train as run
 from spoonful.training.options import configure, folder_name
 from spoonful.training.schedule import clock, seconds
@@ -61,13 +62,15 @@ def train(
         f"{wanted.name}: {state}; step {result.step} of {result.total}, "
         f"{clock(result.seconds)}, {result.skipped} batches skipped",
         highlight=False,
+        soft_wrap=True,
     )
     table = Table("validation error, mean", "untrained", "best", box=None, pad_edge=False)
     for name, unit in (("rotation_degrees", "°"), ("translation", ""), ("correspondence", "")):
-        if name in result.best and name in result.untrained:
-            before, after = result.untrained[name], result.best[name]
-            table.add_row(
-                name.removesuffix("_degrees"), f"{before:.4f}{unit}", f"{after:.4f}{unit}"
-            )
+        if name in result.untrained:
+            values = (found.get(name) for found in (result.untrained, result.best))
+            numbers = ("-" if value is None else f"{value:.4f}{unit}" for value in values)
+            table.add_row(name.removesuffix("_degrees"), *numbers)
     console.print(table)
-    console.print(f"weights  {folder / 'best.safetensors'}", highlight=False)
+    weights = folder / checkpoint.BEST
+    there = weights if weights.is_file() else f"none before a validation; checkpoints in {folder}"
+    console.print(f"weights  {there}", highlight=False, soft_wrap=True)

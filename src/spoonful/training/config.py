@@ -293,13 +293,19 @@ def _with(config: Config, path: str, value: Any) -> Config:
         path = "refine.mode"
     known = {name: kind for name, _, kind, _ in _settings(config)}
     if path not in known:
-        close = difflib.get_close_matches(path, known, n=1, cutoff=0.0)
+        close = difflib.get_close_matches(path, known, n=1, cutoff=0.6)
         last = difflib.get_close_matches(
             path.split(".")[-1], [name.split(".")[-1] for name in known], n=1, cutoff=0.7
         )
         same = [name for name in known if last and name.split(".")[-1] == last[0]]
         if same and not difflib.get_close_matches(path, known, n=1, cutoff=0.75):
             close = same
+        if not close:
+            sections = dict.fromkeys(name.split(".")[0] for name in known if "." in name)
+            raise ValueError(
+                f"there is no setting {path!r}; they are named as 'optimizer.lr', in the sections "
+                f"{', '.join(sections)}"
+            )
         raise ValueError(f"there is no setting {path!r}; did you mean {close[0]!r}?")
     return _replaced(config, path.split("."), _parsed(path, value, known[path]))
 

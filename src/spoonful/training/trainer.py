@@ -105,6 +105,8 @@ def train(
         TrainingFailed: the loss was not finite many times in a row.
     """
     folder = None if out is None else Path(out)
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise ValueError(f"out must be a folder, and {folder} is a file")
     group, device = distributed.join(config.runtime.device)
     try:
         trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
