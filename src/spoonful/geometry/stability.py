@@ -46,7 +46,8 @@ class Stability(NamedTuple):
     """Diagnostics of the refinement, one value for each cloud.
 
     Attributes:
-        rho: (...) growth of an error per iteration; < 1 contracts, > 1 diverges.
+        rho: (...) growth of an error per iteration; < 1 contracts, > 1 diverges. At least 1 where
+            the points leave an axis free: an error about it stays.
         divergence: (...) the paper's D: the sum over iterations of |R_i - R|_F.
         distance: (...) the largest distance of a column of the unconstrained solution to R's. The
             paper's first indicator; the next two are the others.

@@ -3,7 +3,10 @@
 The first two have the refinement layer where it is asked for.
 
 Every model is a `RegistrationModel`: `model(batch)` registers a batch, `model.loss(output, batch)`
-is what to train on, `model.register(source, target)` registers one pair of any size.
+is what to train on, `model.register(source, target)` registers one pair of any size. Read in this
+order: `contract`; `dcp` with its parts `dgcnn`, `transformer` and `heads`; `rpmnet` with
+`features`, `parameters`, `matcher` and `sinkhorn`; `alignment`, where both call the layer;
+`pointnetlk`. What they share is in `clouds`, `precision`, `norms`, `neighborhoods` and `edges`.
 """
 
 from spoonful.models.checkpoints import load_published
