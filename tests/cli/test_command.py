@@ -67,3 +67,13 @@ def test_demo_registers_the_pair_and_writes_picture_and_page(tmp_path: Path, cap
     assert after < 1
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "demo.html").read_text()[:500].lower()
+
+
+def test_demo_refuses_a_file_for_a_folder_before_any_work(tmp_path: Path, capsys):
+    (tmp_path / "notes.txt").touch()
+    assert run(["demo", "--out", str(tmp_path / "notes.txt")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "notes.txt is a file" in err
+    assert run(["demo", "--method", "magic"]) == 2
+    assert "--method must be one of auto" in capsys.readouterr().err

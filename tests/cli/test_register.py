@@ -16,6 +16,7 @@ import spoonful.pipeline
 from pipeline.standins import aligned, quick
 from spoonful.cli import register as command
 from spoonful.cli.app import run
+from spoonful.cli.serve import listen
 from spoonful.data import synthetic
 from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
 from spoonful.geometry import Pose
@@ -362,7 +363,9 @@ def test_help_shows_examples(capsys: Any) -> None:
         (["--host", "example.org"], "lets other machines in"),
         (["--max-mb", "0"], "--max-mb must be at least 1"),
         (["--port", "99999"], "cannot listen on 127.0.0.1, port 99999"),
-        (["--timeout", "soon"], "a duration reads"),
+        (["--timeout", "soon"], "--timeout: a duration reads"),
+        (["--timeout", "0"], "--timeout must be above 0"),
+        (["--workers", "0"], "--workers must be at least 1"),
     ],
 )
 def test_serve_refuses_what_is_not_safe_or_not_possible(
@@ -371,6 +374,13 @@ def test_serve_refuses_what_is_not_safe_or_not_possible(
     pytest.importorskip("uvicorn")
     assert run(["serve", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_named_with_a_way_out() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        with pytest.raises(OSError, match="it is taken; --port 0 takes any"):
+            listen("127.0.0.1", taken.getsockname()[1])
 
 
 def test_the_pose_that_is_written_is_a_pose(tmp_path: Path) -> None:

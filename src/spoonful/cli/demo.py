@@ -15,7 +15,7 @@ from torch import Tensor
 from spoonful.data import synthetic
 from spoonful.geometry import Pose, nearest, rotation_from_vector
 from spoonful.metrics import rotation_error_degrees, translation_error
-from spoonful.pipeline import register
+from spoonful.pipeline import METHODS, register
 from spoonful.pipeline.report import write_report
 from spoonful.training import shipped
 from spoonful.view import CloudLayer, PoseStop, write_picture
@@ -44,6 +44,10 @@ def demo(
 
       spoonful demo --seed 3 --method auto
     """
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"--out must be a folder, and {out} is a file")
+    if method not in METHODS:
+        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
     console = Console()
     pair = built_in_pair(torch.Generator().manual_seed(seed))
     weights = f" (weights {shipped.DEFAULTS[method]})" if method in shipped.DEFAULTS else ""
@@ -93,7 +97,13 @@ def demo(
         ],
         title=title,
     )
-    console.print(f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)")
+    console.print(
+        f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)\n"
+        "your own spoonful register source.ply target.ply --report report.html",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def built_in_pair(generator: torch.Generator) -> Pair:

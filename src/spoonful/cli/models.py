@@ -25,7 +25,14 @@ app = typer.Typer(no_args_is_help=True, help="The weights that come with the pac
 def list_models(
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """List the shipped models, with what they were trained on and how good they are."""
+    """List the shipped models, with what they were trained on and how good they are.
+
+    [bold]Examples[/bold]
+
+      spoonful models list
+
+      spoonful models list --json
+    """
     cards = [shipped.card(name) for name in shipped.names()]
     if as_json:
         typer.echo(json.dumps([{**vars(card)} for card in cards], indent=1))
@@ -42,7 +49,12 @@ def list_models(
 
 @app.command(name="show")
 def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models list`.")]) -> None:
-    """Show a model's card: data, protocol, errors, seed, hash, licence."""
+    """Show a model's card: data, protocol, errors, seed, hash, licence.
+
+    [bold]Examples[/bold]
+
+      spoonful models show rpmnet-shapes
+    """
     Console().print(Markdown(shipped.as_markdown(shipped.card(name))))
 
 
@@ -93,7 +105,12 @@ def publish(
     licence: Annotated[str, typer.Option(help="A note for the card.")] = "",
     folder: Annotated[Path, typer.Option(help="Where to.")] = shipped.FOLDER,
 ) -> None:
-    """Put a run's best weights among the shipped ones, and write their card."""
+    """Put a run's best weights among the shipped ones, and write their card.
+
+    [bold]Examples[/bold]
+
+      spoonful models publish runs/mine mine --summary "RPM-Net for chairs" --folder weights
+    """
     evaluation: dict[str, dict[str, float]] = {}
     versions: dict[str, str] = {}
     for path in result or []:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import webbrowser
@@ -10,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from spoonful.cli.durations import duration
 from spoonful.extras import require
-from spoonful.training.schedule import seconds
 
 
 def serve_command(
@@ -20,11 +21,14 @@ def serve_command(
     allow_network: Annotated[
         bool, typer.Option("--allow-network", help="Listen where other machines can reach it.")
     ] = False,
-    max_mb: Annotated[int, typer.Option(help="The most that two files may have together.")] = 200,
+    max_mb: Annotated[int, typer.Option(help="The most for two files together, in MB.")] = 200,
     workers: Annotated[
-        int | None, typer.Option(help="Registrations at a time; one for each core, up to 4.")
+        int | None,
+        typer.Option(help="Registrations at a time, by default one a core, up to 4."),
     ] = None,
-    timeout: Annotated[str, typer.Option(help="The longest that a registration may take.")] = "2m",
+    timeout: Annotated[
+        str, typer.Option(metavar="90s", help="The longest that a registration may take.")
+    ] = "2m",
     open_browser: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
@@ -54,7 +58,9 @@ def serve_command(
         )
     if max_mb < 1:
         raise ValueError(f"--max-mb must be at least 1, got {max_mb}")
-    limit = seconds(timeout)
+    if workers is not None and workers < 1:
+        raise ValueError(f"--workers must be at least 1, got {workers}")
+    limit = duration(timeout, "--timeout")
     chosen = {} if workers is None else {"workers": workers}
     limits = Limits(upload=max_mb * 2**20, seconds=limit, **chosen)
     names = () if local else (host, socket.gethostname())
@@ -113,5 +119,8 @@ def listen(host: str, port: int) -> socket.socket:
         made.bind((host, port))
     except (OSError, OverflowError) as error:
         made.close()
-        raise OSError(f"cannot listen on {host}, port {port}: {error}") from None
+        why = str(error)
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            why = "it is taken; --port 0 takes any that is free"
+        raise OSError(f"cannot listen on {host}, port {port}: {why}") from None
     return made

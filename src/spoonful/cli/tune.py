@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spoonful.classical import presets
+from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
@@ -28,7 +29,7 @@ def tune_command(
     ] = "synthetic",
     trials: Annotated[int, typer.Option(help="Settings to try.")] = 20,
     seconds: Annotated[
-        float | None, typer.Option(help="Begin no further trial after this time.")
+        str | None, typer.Option(metavar="10m", help="Begin no further trial after this time.")
     ] = None,
     items: Annotated[int, typer.Option(help="Training pairs, one a shape at most.")] = 64,
     seed: Annotated[int, typer.Option(help="Of the pairs and of the settings drawn.")] = 0,
@@ -55,8 +56,7 @@ def tune_command(
     # What would be an error at the end is better one at the beginning.
     if out is not None and out.is_dir():
         raise ValueError(f"--out must be a file, and {out} is a folder")
-    if seconds is not None and not seconds > 0:
-        raise ValueError(f"--seconds must be above 0, got {seconds:g}")
+    limit = math.inf if seconds is None else duration(seconds, "--seconds")
     corpus = open_data(data, "train", card)
     if not isinstance(corpus, Corpus):
         raise ValueError(f"protocol {card.name} is of scans, and settings are tuned on shapes")
@@ -72,7 +72,7 @@ def tune_command(
                 card,
                 corpus,
                 trials=trials,
-                seconds=math.inf if seconds is None else seconds,
+                seconds=limit,
                 items=items,
                 seed=seed,
                 device=pick_device(device, rank),

@@ -98,7 +98,8 @@ async function register(event) {
   say("");
   const limit = Number(document.body.dataset.limit);
   if (roles.reduce((sum, role) => sum + file(role).size, 0) > limit) {
-    return say(`The files are too large: ${size(limit)} for both together is the most.`);
+    const most = Math.floor(limit / 2 ** 20); // as the server counts
+    return say(`The files are too large: ${most} MB for both together is the most.`);
   }
   const began = performance.now();
   $("progress").hidden = false;
