@@ -146,7 +146,8 @@ def match_loss(
 ) -> Tensor:
     """`mean_i |q_i - (R_gt p_i + t_gt)|`: how far the matches q_i lie from the true places.
 
-    The direct way to better matches, which the refinement layer is to be compared with.
+    The direct way to better matches, and in controlled trainings the one that helped by far the
+    most: see docs/analysis.md.
 
     Args:
         matches: (..., N, 3) the place each source point was matched to (`Registration.matches`).
