@@ -192,9 +192,10 @@ def warnings_of(
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
+        known = unit_ratio(sizes)
         what = (
-            "bring both to one unit first"
-            if unit_ratio(sizes)
+            f"perhaps {_UNITS[known]}: bring both to one unit first"
+            if known
             else "unless one is a part of the other, bring both to one scale first"
         )
         found.append(

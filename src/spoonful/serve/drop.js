@@ -8,6 +8,9 @@ const HINT = "Drop a file here, or choose one";
 const size = (bytes) =>
   bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
+/** A probability, never surer than it is. */
+const share = (p) => (p > 0.99 ? "over 99%" : p < 0.01 ? "under 1%" : `${Math.round(100 * p)}%`);
+
 function file(role) {
   return $(role).files[0] ?? null;
 }
@@ -135,7 +138,7 @@ function show(result) {
   $("verdict").classList.toggle("doubtful", !result.confident);
   const unit = result.unit ? ` ${result.unit}` : "";
   $("summary").textContent = [
-    `${Math.min(99, Math.round(100 * result.confidence))}% likely right`,
+    `${share(result.confidence)} likely right`,
     `${result.rotation_degrees.toFixed(2)}°`,
     `${(100 * result.inlier_ratio).toFixed(0)}% within ${Number(result.radius.toPrecision(3))}${unit}`,
     `${result.seconds.toFixed(1)} s`,
