@@ -7,15 +7,17 @@ import io
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from spoonful.analysis import cases as measures
+from spoonful.analysis import ours
 from spoonful.analysis.cases import Cases, growth, measure, resized, scaled
 from spoonful.analysis.drawing import Drawing
 from spoonful.analysis.plots import THEMES, styled
-from spoonful.analysis.report import FIGURES, analyze
+from spoonful.analysis.report import FIGURES, analyze, in_short
 from spoonful.analysis.subject import Curve, Subject, compared, last_layer, read_curves, small
 from spoonful.cli.app import run
 from spoonful.data import synthetic
@@ -98,6 +100,25 @@ def test_the_report_is_one_file_for_light_and_dark_pages(subject, tmp_path):
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert list(numbers["figures"]) == names
     assert numbers["figures"]["correspondences"]["extent_ratio"] > 0
+
+
+def test_the_report_begins_with_what_makes_it_diverge(subject, tmp_path):
+    page = analyze(subject, tmp_path, ["feasible-set", "errors"]).read_text()
+    assert page.index("A rho above 1.") < page.index("<h2>The linearised constraints")
+    short = json.loads((tmp_path / "numbers.json").read_text())["in_short"]
+    assert short["test, target form: rho, median"] > 0
+    assert in_short(subject, ["feasible-set"]) is None
+
+
+@pytest.mark.parametrize(("scale", "diverges"), [(0.25, "target"), (4.0, "source"), (1.0, None)])
+def test_small_matches_make_the_target_form_diverge_and_large_ones_the_source_form(scale, diverges):
+    short = ours.in_short(SimpleNamespace(cases=scaled([scale] * 3)))
+    assert short.facts["test: extent of the matches over their source's, median"] == pytest.approx(
+        scale, rel=0.05
+    )
+    for form in ("source", "target"):
+        for share in ("share with rho above 1", "share that has left Kabsch"):
+            assert short.facts[f"test, {form} form: {share}"] == (form == diverges)
 
 
 def test_measured_growth_is_rho_in_both_forms_and_precisions(drawings):
@@ -226,7 +247,7 @@ def test_the_command_draws_one_figure_without_training_anything(tmp_path, capsys
     assert (tmp_path / "feasible-set.svg").is_file()
     assert "report.html" in capsys.readouterr().out
     assert run(["analyze", "feasable-set"]) == 2
-    assert "there is no figure 'feasable-set'" in capsys.readouterr().err
+    assert "no figure named 'feasable-set'; did you mean 'feasible-set'?" in capsys.readouterr().err
 
 
 def test_a_method_that_is_no_network_is_refused(capsys):

@@ -15,6 +15,7 @@ from torch import Tensor
 from spoonful.analysis.cases import (
     FORMS,
     INDICATORS,
+    PATIENCE,
     Cases,
     best_threshold,
     measure,
@@ -36,6 +37,7 @@ from spoonful.analysis.subject import Curve, Key, Step, Subject, compared
 from spoonful.batch import Batch
 from spoonful.geometry import kabsch, random_rotation, refine, rotation_from_vector
 from spoonful.geometry.exact import matmul3
+from spoonful.geometry.moments import moments
 from spoonful.models import RegistrationModel
 
 if TYPE_CHECKING:
@@ -48,6 +50,54 @@ _NAMES = {
     "target_det": "det G, small",
 }
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def in_short(subject: Subject) -> Drawing:
+    """What makes the refinement diverge, and whether it does: on the test pairs of the model.
+
+    And in the training steps from fresh weights, where these have been taken for another figure.
+    """
+    groups = {"test": subject.cases}
+    if "epoch" in vars(subject):
+        groups["training"] = subject.epoch.cases
+    rows, facts = [], {}
+    for name, cases in groups.items():
+        extent = float(_extent(cases).median())
+        facts[f"{name}: extent of the matches over their source's, median"] = extent
+        for form in FORMS:
+            found = measure(cases, form)
+            rho, above = float(found["rho"].median()), int((found["rho"] > 1).sum())
+            left, count = int(found["left"].sum()), len(cases)
+            rows.append((name, number(extent), form, number(rho), f"{above} of {count}", f"{left}"))
+            facts |= {
+                f"{name}, {form} form: rho, median": rho,
+                f"{name}, {form} form: share with rho above 1": above / count,
+                f"{name}, {form} form: share that has left Kabsch": left / count,
+            }
+    columns = ("pairs", "a, median", "form", "rho, median", "rho > 1", "have left Kabsch")
+    table = Table(columns, rows)
+    return Drawing(
+        "What makes it diverge",
+        "A rho above 1. Started at Kabsch's rotation, the refinement has nothing but rounding "
+        "errors to work on, and each iteration multiplies them by rho. Where the matches are the "
+        "turned source scaled by a, rho is |1 - a| in source form and |1 - 1/a| in target form: "
+        "matches less than half as large as their source make the target form diverge, matches "
+        "more than twice as large the source form. The last column counts the pairs that have left "
+        f"Kabsch after {PATIENCE} iterations in float32; training is its first steps, from fresh "
+        "weights.",
+        table,
+        shown=table,
+        facts=facts,
+    )
+
+
+def _extent(cases: Cases) -> Tensor:
+    """(K,) the extent of matches over that of their sources."""
+    m = moments(cases.source, cases.matches, cases.weights)
+    assert m.source is not None
+    assert m.target is not None
+    ratio = torch.stack([each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (m.target, m.source)])
+    return (ratio[0] / ratio[1]).sqrt()
 
 
 def divergence_vs_rho(subject: Subject) -> Drawing:

@@ -19,6 +19,7 @@ from spoonful.analysis.drawing import Drawing, Table
 from spoonful.analysis.plots import Mode, rendered, settled, styled
 from spoonful.analysis.subject import Subject
 from spoonful.files import plain
+from spoonful.names import named
 
 FIGURES: dict[str, Callable[[Subject], Drawing]] = {
     "feasible-set": paper.feasible_set,
@@ -36,6 +37,9 @@ FIGURES: dict[str, Callable[[Subject], Drawing]] = {
 }
 """What there is to draw, by name: the paper's first, then ours."""
 
+WITHOUT_MODEL = frozenset({"feasible-set", "rho-during-training"})
+"""Those that do not look at what the model makes of pairs."""
+
 _MODES: tuple[Mode, Mode] = ("light", "dark")
 
 
@@ -44,12 +48,11 @@ def check_names(names: Iterable[str]) -> list[str]:
 
     >>> check_names(["precison"])
     Traceback (most recent call last):
-    ValueError: there is no figure 'precison'; there are feasible-set, loss-landscape, ...
+    ValueError: no figure named 'precison'; did you mean 'precision'? There are: feasible-set, ...
     """
     chosen = list(names) or list(FIGURES)
     for name in chosen:
-        if name not in FIGURES:
-            raise ValueError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}")
+        named(name, FIGURES, what="figure")
     return chosen
 
 
@@ -65,7 +68,7 @@ def analyze(
     Args:
         subject: the model and its data.
         out: the folder. It gets NAME.svg, NAME.png and NAME.csv of each figure, numbers.json with
-            the single numbers found, and report.html.
+            the single numbers found, and report.html, which begins with `in_short`.
         names: of `FIGURES`; all of them if empty. What cannot be drawn of this subject is left
             out, and the report says why.
         say: is told the name of each figure as it is begun.
@@ -99,6 +102,10 @@ def analyze(
                         (out / f"{name}.svg").write_bytes(pictures[mode])
                         (out / f"{name}.png").write_bytes(rendered(figure, "png"))
         sections.append(_section(name, drawing, pictures))
+    short = in_short(subject, chosen)  # after the figures, some of which train
+    if short is not None:
+        (out / "in-short.csv").write_text(short.data.csv(), encoding="utf-8")
+        sections.insert(0, _section("in-short", short, {}))
     about = {
         "model": subject.name,
         "data": subject.data.name,
@@ -108,11 +115,22 @@ def analyze(
         "torch": torch.__version__,
         "date": date.today().isoformat(),
     }
-    content = json.dumps(plain({"about": about, "figures": facts}), indent=1)
+    answer = {} if short is None else dict(short.facts)
+    content = json.dumps(plain({"about": about, "in_short": answer, "figures": facts}), indent=1)
     (out / "numbers.json").write_text(content, encoding="utf-8")
     path = out / "report.html"
     path.write_text(_page(about, sections), encoding="utf-8")
     return path
+
+
+def in_short(subject: Subject, names: Sequence[str] = ()) -> Drawing | None:
+    """What the report begins with; None where no figure of `names` looks at the model's matches."""
+    if WITHOUT_MODEL.issuperset(check_names(names)):
+        return None
+    try:
+        return ours.in_short(subject)
+    except ValueError:  # it makes no matches, as the figures will say
+        return None
 
 
 def _section(name: str, drawing: Drawing, pictures: Mapping[str, bytes]) -> str:

@@ -8,8 +8,10 @@ from typing import Annotated
 import torch
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-from spoonful.analysis.report import FIGURES, analyze, check_names
+from spoonful.analysis.report import FIGURES, WITHOUT_MODEL, analyze, check_names, in_short
 from spoonful.analysis.subject import open_subject, read_curves, small
 from spoonful.cli.evaluate import pick_device
 from spoonful.extras import require
@@ -48,7 +50,8 @@ def analyze_command(
 ) -> None:
     """Draw what the refinement does to a model, and why: the paper's figures and ours.
 
-    Each figure becomes an SVG, a PNG and a CSV file; report.html shows them all.
+    What makes it diverge, and whether it does here, is printed. Each figure becomes an SVG, a PNG
+    and a CSV file; report.html shows them all.
 
     [bold]Examples[/bold]
 
@@ -66,7 +69,7 @@ def analyze_command(
             raise ValueError(f"{name} must be at least 2, got {value}")
     with console.status("") as status:
         if model is None:
-            needless = {"feasible-set", "rho-during-training"} if runs else {"feasible-set"}
+            needless = WITHOUT_MODEL if runs else {"feasible-set"}
             torch.set_num_threads(1)  # for tensors this small, more of them only get in the way
             status.update("training a small network")
             subject = small(pairs=pairs, steps=steps, trained=not set(chosen) <= needless)
@@ -86,4 +89,12 @@ def analyze_command(
                 device=str(pick_device(device, 0)),
             )
         path = analyze(subject, out, chosen, say=status.update)
+        short = in_short(subject, chosen)
+    if short is not None:
+        console.print(f"[bold]{short.title}[/bold] [dim]({escape(subject.name)})[/dim]")
+        console.print(short.caption, highlight=False)
+        table = Table(*short.data.columns, box=None, pad_edge=False, header_style="bold")
+        for row in short.data.rows:
+            table.add_row(*row)
+        console.print(table)
     console.print(f"wrote {path}", highlight=False, soft_wrap=True)
