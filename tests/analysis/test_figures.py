@@ -21,7 +21,7 @@ from spoonful.analysis.report import FIGURES, analyze, in_short
 from spoonful.analysis.subject import Curve, Subject, compared, last_layer, read_curves, small
 from spoonful.cli.app import run
 from spoonful.data import synthetic
-from spoonful.models import DCP, RPMNet
+from spoonful.models import DCP, PointNetLK, RPMNet
 from spoonful.training import build, override
 from spoonful.training.config import Config
 
@@ -225,6 +225,15 @@ def test_what_cannot_be_drawn_is_said_in_the_report(subject, tmp_path):
         analyze(bare, tmp_path, ["rho-during-training"])
 
 
+def test_a_model_without_matches_is_refused_in_words(subject, tmp_path):
+    lk = replace(subject, model=PointNetLK(dim=16, iterations=1).eval(), config=None)
+    with pytest.raises(ValueError, match="makes no matches, and there is nothing to refine"):
+        analyze(lk, tmp_path, ["errors"])
+    page = analyze(lk, tmp_path, ["feasible-set", "errors"]).read_text()
+    assert "Not drawn: this model makes no matches" in page
+    assert 'id="in-short"' not in page
+
+
 def test_curves_are_read_from_runs_and_from_results(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "log.jsonl").write_text(json.dumps({"epoch": 0, **line(5, 1.0)}) + "\n")
@@ -246,6 +255,9 @@ def test_the_command_draws_one_figure_without_training_anything(tmp_path, capsys
     assert run(["analyze", "feasible-set", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "feasible-set.svg").is_file()
     assert "report.html" in capsys.readouterr().out
+    (tmp_path / "file").touch()
+    assert run(["analyze", "--out", str(tmp_path / "file")]) == 2
+    assert "--out must be a folder, and" in capsys.readouterr().err
     assert run(["analyze", "feasable-set"]) == 2
     assert "no figure named 'feasable-set'; did you mean 'feasible-set'?" in capsys.readouterr().err
 

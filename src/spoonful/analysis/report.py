@@ -84,6 +84,8 @@ def analyze(
         if say is not None:
             say(name)
         try:
+            if name not in WITHOUT_MODEL:
+                _ = subject.cases  # says so where a model makes no matches
             drawing = FIGURES[name](subject)
         except ValueError as error:
             if len(chosen) == 1:

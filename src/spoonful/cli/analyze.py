@@ -64,6 +64,8 @@ def analyze_command(
     chosen = check_names(names or ())
     require("matplotlib", extra="plot", why="Drawing figures")  # before the work, not after it
     console = Console()
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out must be a folder, and {out} is a file")
     for name, value in (("--pairs", pairs), ("--steps", steps), ("--batch-size", batch_size)):
         if value < 2:
             raise ValueError(f"{name} must be at least 2, got {value}")
