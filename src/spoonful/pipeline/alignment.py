@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ class Matches(NamedTuple):
     weights: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Alignment:
     """A pose that maps source to target, how it was chosen and how far it can be trusted.
 
@@ -88,9 +88,23 @@ class Alignment:
     seconds: float
     units_hint: str
     matches: Matches
-    source: Cloud = field(repr=False)
-    target: Cloud = field(repr=False)
+    source: Cloud
+    target: Cloud
     voxel: float = 0.0
+
+    def __repr__(self) -> str:
+        """What to know at a glance; the matches, candidates and clouds would fill screens."""
+        rows = "\n".join(
+            "   ".join(f"{round(value, 6) + 0.0:10.6f}" for value in row)
+            for row in self.transform.tolist()
+        )
+        return (
+            f"Alignment({'confident' if self.confident else 'doubtful'}, "
+            f"confidence={self.confidence:.3f}, overlap={self.overlap:.3f}, "
+            f"inlier_ratio={self.inlier_ratio:.3f}, rmse={self.rmse:.4g}, "
+            f"radius={self.radius:.4g}, method={self.method!r}, warnings={[*self.warnings]}, "
+            f"T_target_source=\n{rows})"
+        )
 
     @property
     def transform(self) -> Tensor:
