@@ -21,7 +21,7 @@ from spoonful.training import train
 from spoonful.training.checkpoint import RESULT, found
 from training.small import blobs, small
 
-CONFIG = small("budget.steps=24", "refine=perturbed", "optimizer.ema=0.9")
+CONFIG = small("budget.steps=12", "refine=perturbed", "optimizer.ema=0.9")
 
 
 def start(folder: Path) -> int:
