@@ -22,7 +22,7 @@ def reproduce_command(
     table: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TABLE]", help=", ".join(tables.names()) + ". Without one, they are listed."
+            metavar="TABLE", help=", ".join(tables.names()) + ". Without one, they are listed."
         ),
     ] = None,
     data: Annotated[
