@@ -169,9 +169,12 @@ def test_scales_that_differ_are_named(scans):
 
 def test_a_part_of_a_whole_is_not_told_to_change_its_unit(scans):
     pair = prepare(Cloud(scans[0]), Cloud(scans[1]))
-    signs = Signs(support=90, rival=5, share=0.5, gap=0.1, equals=0)
-    units = "; perhaps millimetres and metres: bring both to one unit"
-    for size, words in ((1000.0, units), (5.5, "; unless one is a part of the other")):
+    units, part = (
+        "; perhaps millimetres and metres: bring both to one unit",
+        "; unless one is a part",
+    )
+    for size, share, words in ((1000.0, 0.4, units), (1000.0, 0.9, part), (5.5, 0.4, part)):
+        signs = Signs(support=90, rival=5, share=share, gap=0.1, equals=0)
         (warning,) = warnings_of(pair, signs, Freedom((), ()), (size, 1.0))
         assert words in warning
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spoonful.pipeline import Alignment
-from spoonful.pipeline.doubt import unit_ratio
+from spoonful.pipeline.doubt import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import SHOWN, axis_text, share_text, turn_of, vector_text
@@ -76,7 +76,7 @@ def next_step(found: Alignment, method: str, *, started: bool, page: Path | None
         return ""
     sizes = size_of(found.source.points), size_of(found.target.points)
     ratio = unit_ratio(sizes)
-    if ratio is not None:
+    if ratio is not None and found.overlap < PART:
         factor = 1 / ratio if sizes[0] > sizes[1] else ratio
         return f"if the files' units differ, --scale {factor:.6g} brings the source to the target's"
     look = "look at it with --report page.html" if page is None else f"look at {page}"

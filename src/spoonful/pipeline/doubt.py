@@ -29,6 +29,8 @@ _FEW = 150
 _TOUCH = 0.03
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
+# A smaller scan that lies on the other by this share and more is a part of it.
+PART = 0.5
 # Motions with less than this of a determined one's resistance are free.
 _WEAK = 0.03
 # Two sizes that differ by more than this are worth a word,
@@ -192,7 +194,8 @@ def warnings_of(
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
-        known = unit_ratio(sizes)
+        # What lies on the other to the greater part is a part of it, and of the same scale.
+        known = unit_ratio(sizes) if signs.share < PART else None
         what = (
             f"perhaps {_UNITS[known]}: bring both to one unit first"
             if known
