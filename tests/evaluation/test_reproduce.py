@@ -16,7 +16,7 @@ from torch import nn
 from evaluation.small import shapes
 from spoonful.batch import Batch
 from spoonful.data import protocols
-from spoonful.evaluation import Method, reproduce
+from spoonful.evaluation import Method, reproduce, tables
 from spoonful.evaluation.reproduce import to_json
 from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
 from spoonful.extras import MissingExtra
@@ -166,8 +166,12 @@ def test_embedded_data_is_said_plainly(make):
 def test_other_data_than_the_papers_is_said_and_its_own_is_not(make):
     other = make("dcp-noise", FakeTrainer(), test=shapes(name="toys/test"))
     assert "the paper's is on ModelNet40" in other.remarks[0]
-    same = make("dcp-noise", FakeTrainer(), test=shapes(name="modelnet40/test"))
+    own = shapes(name="modelnet40/test")
+    whole = replace(tables.get("dcp-noise"), items=len(own))
+    same = make(whole, FakeTrainer(), test=own)
     assert not any("ModelNet40" in remark for remark in same.remarks)
+    part = make("dcp-noise", FakeTrainer(), test=own)
+    assert f"Ours is a part of ModelNet40: {len(own)} test items of 2468." in part.remarks
 
 
 def test_scans_are_never_trained_and_tested_on_alike(make, tmp_path):

@@ -378,6 +378,8 @@ def _remarks(
             f"Ours is trained and tested on {name}{size}; the paper's is on {paper.data}: compare "
             "rows with each other first."
         )
+    elif items is not None and paper.items not in (None, items):
+        remarks.append(f"Ours is a part of {paper.data}: {items} test items of {paper.items}.")
     if limit is not None:
         remarks.append(f"Measured on the first {limit} items only.")
     cut = any(result.training.get("budget_s") for row in rows for result in row.results)

@@ -103,6 +103,7 @@ class PaperTable:
         columns: what is measured.
         rows: the methods.
         data: what the paper's numbers were measured on.
+        items: how many test items that has, where the paper says so.
         runs: training runs behind each number.
         notes: what to know before comparing.
     """
@@ -114,6 +115,7 @@ class PaperTable:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     data: str = "ModelNet40"
+    items: int | None = None
     runs: int = 1
     notes: tuple[str, ...] = ()
 
@@ -218,6 +220,7 @@ _ALL = (
             Row("DCP-v2", (12.974750, 5.830703, 0.003941, 0.002502), recipe=_dcp("clean")),
             Row("DCP-v2 + ours", (8.938098, 4.373459, 0.004221, 0.002777), recipe=_dcp("clean", 5)),
         ),
+        items=2468,
         notes=(_DCP_NOTE, "Trained without noise."),
     ),
     PaperTable(
@@ -267,6 +270,7 @@ _ALL = (
                 recipe=_rpm("crop-no-inlier", 5),
             ),
         ),
+        items=1266,
         notes=(_RPM_NOTE,),
     ),
     PaperTable(
@@ -290,6 +294,7 @@ _ALL = (
                 "RPM-Net + ours", (0.342, 0.0030, 0.664, 0.0062, 0.00063), recipe=_rpm("jitter", 5)
             ),
         ),
+        items=1266,
         notes=(_RPM_NOTE,),
     ),
     PaperTable(
@@ -306,6 +311,7 @@ _ALL = (
             Row("DCP-v2", (1.093971, 0.751517, 0.001717, 0.001173), recipe=_dcp("clean")),
             Row("DCP-v2 + ours", (1.063893, 0.760524, 0.002677, 0.001865), recipe=_dcp("clean", 5)),
         ),
+        items=2468,
         notes=(_DCP_NOTE,),
     ),
     PaperTable(
@@ -323,6 +329,7 @@ _ALL = (
             ),
         ),
         data="3DMatch",
+        items=1861,
         notes=(_DCP_NOTE,),
     ),
     PaperTable(
@@ -402,6 +409,7 @@ _ALL = (
             (0.8570, 0.00843, 1.634, 0.0177, 0.00087),
             (0.8876, 0.00839, 1.687, 0.0177, 0.00087),
         ),
+        items=1266,
         notes=(
             _RPM_NOTE,
             "5 / all is not the model of rpm-crop: its numbers differ a little there.",
@@ -432,6 +440,7 @@ _ALL = (
                 recipe=_dcp("clean", 5),
             ),
         ),
+        items=2468,
         notes=(
             "R isotropic, t an L2 norm. Relative errors are means of ratios, item by item. The "
             "paper does not say what match errors are relative to: here, the points' mean distance "
