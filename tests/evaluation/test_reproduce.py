@@ -137,6 +137,21 @@ def test_rows_that_are_hardly_trained_are_named(make):
     assert found.remarks[-1].endswith("the method: DCP-v2.")
 
 
+@pytest.mark.parametrize(
+    ("device", "precision", "said"),
+    [("cpu", "auto", False), ("cuda", "auto", True), ("cuda:1", "float32", False)],
+)
+def test_a_network_trained_in_bf16_is_said(make, device, precision, said):
+    class OnADevice(FakeTrainer):
+        def __call__(self, job: Job) -> Trained | None:
+            model, facts = super().__call__(job)
+            runtime = {"device": device, "precision": precision}
+            return Trained(model, {**facts, "config": {"runtime": runtime}})
+
+    found = make("dcp-noise", OnADevice(), rows=["DCP-v2"])
+    assert any("bf16" in remark for remark in found.remarks) == said
+
+
 def test_a_run_trained_in_full_is_preferred_to_a_short_one(make):
     full, short = FakeTrainer(), FakeTrainer()
     make("dcp-noise", full)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -402,9 +402,21 @@ def _remarks(
         remarks.append(f"Our layer is in the mode {layer!r}.")
     if settings:
         remarks.append(f"Trained with other settings than the paper's: {', '.join(settings)}.")
+    if any(_bf16(result.training) for row in rows for result in row.results):
+        remarks.append(
+            "Networks were trained in bf16, the paper's in float32: --set "
+            "runtime.precision=float32 does that."
+        )
     if count != paper.runs and any(row.results for row in rows):
         remarks.append(f"{count} training runs a row; the paper has {paper.runs}.")
     return tuple(remarks)
+
+
+def _bf16(training: Mapping[str, Any]) -> bool:
+    """Whether a network of the table was trained in bf16: what "auto" means, but on a CPU."""
+    runtime = training.get("config", {}).get("runtime", {}) if "recipe" in training else {}
+    automatic = runtime.get("precision") == "auto" and not runtime["device"].startswith("cpu")
+    return automatic or runtime.get("precision") == "bf16"
 
 
 def _duration(seconds: float) -> str:
