@@ -291,6 +291,20 @@ def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeyp
     assert make().rows[0].results[0].training["steps"] == 2
 
 
+def test_a_run_stopped_in_its_second_epoch_has_had_one(tmp_path, monkeypatch):
+    from spoonful.evaluation import trained
+    from spoonful.training.journal import Journal
+
+    Journal(tmp_path).add({"epoch": 0, "step": 10})
+    progress = SimpleNamespace(step=15, seconds=1.0, best_epoch=0)
+    config = SimpleNamespace(as_dict=dict)
+    found = SimpleNamespace(progress=progress, metrics={}, protocol={}, config=config)
+    monkeypatch.setattr(trained.checkpoint, "load", lambda path: found)
+    assert trained._facts(tmp_path)["epochs"] == 1.5
+    progress.step = 10  # whole, or all there was: who can tell
+    assert "epochs" not in trained._facts(tmp_path)
+
+
 @pytest.mark.parametrize(("budget", "pairs"), [(20.0, 8), (100.0, 10), (None, 13)])
 def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget, pairs):
     from spoonful.evaluation import trained

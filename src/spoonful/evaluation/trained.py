@@ -145,6 +145,6 @@ def _facts(path: Path) -> dict[str, Any]:
     folder = path if path.is_dir() else path.parent
     lines = Journal(folder).lines()
     steps = [line["step"] for line in lines if "step" in line]
-    if len(steps) > 1:  # a first epoch that was followed by another was a whole one
+    if steps and found.progress.step > steps[0]:  # an epoch with steps after it was a whole one
         facts["epochs"] = found.progress.step / steps[0]
     return facts
