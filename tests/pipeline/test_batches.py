@@ -15,8 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.standins import IDENTITY, log, quick
-from spoonful.pipeline.batches import COLUMNS, Pair, Settings, read_pairs, register_pairs
+from pipeline.standins import IDENTITY, aligned, log, quick
+from spoonful.data.clouds import Cloud, write_cloud
+from spoonful.pipeline import batches
+from spoonful.pipeline.batches import (
+    COLUMNS,
+    Pair,
+    Settings,
+    read_pairs,
+    register_pair,
+    register_pairs,
+)
+from view.helpers import Page, box
 
 FLAT = [value for row in IDENTITY for value in row]
 TESTS = Path(__file__).parents[1]
@@ -184,6 +194,19 @@ def test_a_table_that_is_none_is_refused_with_its_name(
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ValueError, match=f"pairs.csv: .*{message}"):
         read_pairs(path)
+
+
+def test_a_source_in_another_unit_is_brought_to_the_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
+    write_cloud(tmp_path / "m.xyz", Cloud(box()))
+    monkeypatch.setattr(batches, "register", aligned)
+    pair = Pair("a", str(tmp_path / "mm.xyz"), str(tmp_path / "m.xyz"))
+    assert register_pair(pair, Settings())["status"] == "doubtful"
+    settings = Settings(scale=0.001, reports=str(tmp_path), up="y")
+    assert register_pair(pair, settings)["status"] == "confident"
+    assert Page(tmp_path / "a.html").payload["up"] == "y"
 
 
 def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:

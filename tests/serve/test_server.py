@@ -16,9 +16,12 @@ from typing import Any
 import pytest
 import torch
 
+from pipeline.standins import aligned
 from serve.conftest import Server, httpx, running
+from spoonful.data.clouds import Cloud, write_cloud
 from spoonful.pipeline.posefile import read_pose
-from spoonful.serve import Limits
+from spoonful.serve import Limits, jobs
+from view.helpers import Page, box
 
 Files = dict[str, tuple[str, bytes]]
 
@@ -49,6 +52,20 @@ def test_two_files_give_a_report_and_are_gone(server: Server, files: Files, tmp_
     (tmp_path / "pose.json").write_bytes(httpx.get(f"{server.url}{result['report']}.json").content)
     pose = read_pose(tmp_path / "pose.json")
     torch.testing.assert_close(pose.matrix().tolist(), result["T_target_source"])
+
+
+def test_a_source_in_another_unit_is_brought_to_the_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(jobs, "limit_memory", lambda _: None)  # would be for this process
+    write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
+    write_cloud(tmp_path / "m.xyz", Cloud(box()))
+    source, target, report = (str(tmp_path / name) for name in ("mm.xyz", "m.xyz", "r.html"))
+    asked = jobs.Job(source, target, ("mm.xyz", "m.xyz"), report, scale=0.001)
+    result = jobs.run_job(asked)
+    assert (result["confident"], result["source_scale"]) == (True, 0.001)
+    assert "spoonful register mm.xyz m.xyz --method auto --scale 0.001" in Page(Path(report)).text
 
 
 def test_a_form_without_script_is_led_to_the_report(server: Server, files: Files) -> None:
@@ -162,6 +179,8 @@ def test_a_bad_file_is_named_and_the_next_visitor_is_served(
     [
         ({"method": "magic"}, "method must be one of auto"),
         ({"voxel": "five"}, "voxel must be a length such as 5mm"),
+        ({"scale": "big"}, "scale must be a number above 0, such as 0.001, got 'big'"),
+        ({"scale": "0"}, "scale must be a number above 0"),
         ({"unit": "parsec"}, "unit must be one of"),
         ({str(i): "x" for i in range(9)}, "Too many fields"),
         ({"method": "x" * 2_000_000}, "too large|maximum size"),

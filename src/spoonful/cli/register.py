@@ -35,6 +35,7 @@ from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.pipeline import METHODS, Alignment, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
+from spoonful.pipeline.inputs import scaled
 from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, write_pose
 from spoonful.pipeline.report import record, share_text, write_report
@@ -72,7 +73,7 @@ def register_command(
     scale: Annotated[
         float | None,
         typer.Option(
-            metavar="0.001", help="Multiply the source by this first; 0.001 for mm onto m."
+            metavar="0.001", help="Multiply the source by this first: 0.001 for mm onto m."
         ),
     ] = None,
     output: Annotated[
@@ -142,11 +143,11 @@ def register_command(
         if given is not None and given.is_dir():
             raise IsADirectoryError(f"{given} is a folder: give the name of a file in it")
     if pairs is not None:
-        _refuse({"SOURCE": source, **single, "--scale": scale}, "with --pairs")
+        _refuse({"SOURCE": source, **single}, "with --pairs")
         if out is None:
             raise ValueError("--pairs needs --out, a folder for the results")
         folder = str(out / "reports") if reports else ""
-        settings = Settings(method, grid, seed, folder, unit, cast(Up, up))
+        settings = Settings(method, grid, seed, folder, unit, cast(Up, up), scale or 1.0)
         limit = None if timeout is None else duration(timeout, "--timeout")
         rows = _batch(pairs, out, settings, workers, limit, ray, as_json)
         if any(row["status"] != "confident" for row in rows):
@@ -164,7 +165,7 @@ def register_command(
     if output is not None and isinstance(moving, Cloud) and output.suffix.lower() == ".stl":
         raise ValueError(f"{output}: STL holds triangles, and {source} has none: choose .ply")
     start = None if init is None else read_pose(init)
-    scaled = {} if scale is None else {"source_scale": scale}
+    factor = {} if scale is None else {"source_scale": scale}
     if scale is not None:
         moving = _scaled(moving, scale)
     written: dict[str, Path] = {}
@@ -177,7 +178,7 @@ def register_command(
             if pose is not None:
                 about = {k: v for k, v in found.summary().items() if k not in ("T_target_source",)}
                 names = {"source": str(source), "target": str(target), "unit": unit or None}
-                written["pose"] = write_pose(pose, found.pose, **names, **scaled, **about)
+                written["pose"] = write_pose(pose, found.pose, **names, **factor, **about)
             if report is not None:
                 written["report"] = write_report(
                     report,
@@ -192,7 +193,7 @@ def register_command(
             failure = error
     if as_json:
         outputs = {name: str(path) for name, path in written.items()}
-        whole = record(found, (str(source), str(target)), unit) | scaled | {"written": outputs}
+        whole = record(found, (str(source), str(target)), unit) | factor | {"written": outputs}
         typer.echo(json.dumps(whole, indent=1))
     else:
         console = Console(soft_wrap=True, highlight=False)
@@ -251,10 +252,9 @@ def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:
 
 
 def _scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
-    """The same, larger or smaller."""
     if isinstance(shape, Mesh):
         return Mesh(shape.vertices * factor, shape.faces)
-    return Cloud(shape.points * factor, shape.normals, shape.colors)
+    return scaled(shape, factor)
 
 
 def _refuse(options: dict[str, Any], when: str) -> None:

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from spoonful.data.clouds import Cloud
 from spoonful.extras import MissingExtra, require
 from spoonful.files import plain, write_whole
 from spoonful.pipeline import register
+from spoonful.pipeline.inputs import as_cloud, scaled
 from spoonful.pipeline.posefile import read_pose
 from spoonful.pipeline.report import turn_of, write_report
 from spoonful.view.layers import Up
@@ -80,6 +82,7 @@ class Settings:
         reports: a folder for a page of each pair, `<id>.html`; "" writes none.
         unit: of the files, for the reports.
         up: the axis that points up in the reports.
+        scale: what sources are multiplied by first; 0.001 for millimetres onto metres.
     """
 
     method: str = "auto"
@@ -88,6 +91,7 @@ class Settings:
     reports: str = ""
     unit: str = ""
     up: Up = "z"
+    scale: float = 1.0
 
 
 Task = Callable[[Pair, Settings], Row]
@@ -140,8 +144,11 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
 
 def register_pair(pair: Pair, settings: Settings) -> Row:
     """Register one pair; a row of the results."""
+    source: str | Cloud = pair.source
+    if settings.scale != 1:
+        source = scaled(as_cloud(source, name="source", seed=settings.seed), settings.scale)
     alignment = register(
-        pair.source,
+        source,
         pair.target,
         method=settings.method,
         init=read_pose(pair.init) if pair.init else None,

@@ -86,6 +86,15 @@ def as_cloud(
     )
 
 
+def scaled(cloud: Cloud, factor: float) -> Cloud:
+    """A cloud so many times as large, about the origin: one in millimetres by 0.001 has metres.
+
+    >>> scaled(Cloud(torch.tensor([[1000.0, 0, 500]])), 0.001).points
+    tensor([[1.0000, 0.0000, 0.5000]])
+    """
+    return Cloud(cloud.points * factor, cloud.normals, cloud.colors)
+
+
 def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
     """`value` as a cloud, not yet judged."""
     if isinstance(value, Cloud):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import shutil
 import tempfile
@@ -44,7 +45,7 @@ from spoonful.view.page import digest
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]
-FIELDS = ("method", "voxel", "unit")
+FIELDS = ("method", "voxel", "unit", "scale")
 
 
 class Kept(NamedTuple):
@@ -72,9 +73,10 @@ def make_app(
 
     Returns:
         An application with these routes. `GET /` is the page. `POST /register` takes a form with
-        the files `source` and `target` and perhaps `method`, `voxel` and `unit`, and answers with
-        JSON where that is accepted, else by leading to the report. `GET /reports/NAME` is the
-        report, `GET /reports/NAME.json` the numbers; `?save` makes a download of either.
+        the files `source` and `target` and perhaps `method`, `voxel`, `unit` and `scale`, and
+        answers with JSON where that is accepted, else by leading to the report.
+        `GET /reports/NAME` is the report, `GET /reports/NAME.json` the numbers; `?save` makes a
+        download of either.
     """
     desk = Desk(limits or Limits(), task)
     return Starlette(
@@ -234,6 +236,7 @@ class Desk:
             if unit and unit not in UNITS:
                 raise ValueError(f"unit must be one of {', '.join(UNITS)}, got {unit[:50]!r}")
             voxel = length(options["voxel"][:50], unit, "voxel") if options["voxel"] else None
+            scale = _factor(options["scale"][:50])
         except HTTPException as error:
             # What Starlette says of a form it cannot read.
             raise HTTPException(error.status_code, error.detail) from None
@@ -248,6 +251,7 @@ class Desk:
             method=method,
             voxel=voxel,
             unit=unit,
+            scale=scale,
             memory=self.limits.memory,
         )
 
@@ -286,6 +290,17 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers = dict(error.headers or {})
         body = Response(f"{error.detail}\n", error.status_code, headers, "text/plain")
     return body
+
+
+def _factor(text: str) -> float:
+    """A number to multiply by; one where none is given."""
+    try:
+        value = float(text or 1)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise ValueError(f"scale must be a number above 0, such as 0.001, got {text!r}")
+    return value
 
 
 def _own_words(error: Exception, job: Job) -> str:

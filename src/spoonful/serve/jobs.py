@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from spoonful.data.clouds import Cloud
 from spoonful.data.clouds.formats import format_of
 from spoonful.pipeline import register
+from spoonful.pipeline.inputs import as_cloud, scaled
 from spoonful.pipeline.report import record, write_report
 
 _LONGEST_NAME = 100
@@ -25,6 +27,7 @@ class Job:
         method: as for `register`.
         voxel: as for `register`.
         unit: of the files; "" where it is not known.
+        scale: what the source is multiplied by first.
         memory: bytes it may ask for.
     """
 
@@ -35,13 +38,17 @@ class Job:
     method: str = "auto"
     voxel: float | None = None
     unit: str = ""
+    scale: float = 1.0
     memory: int = 4 * 2**30
 
 
 def run_job(job: Job) -> dict[str, Any]:
     """Register the files, write the page, return the result for programs."""
     limit_memory(job.memory)
-    found = register(job.source, job.target, method=job.method, voxel=job.voxel)
+    source: str | Cloud = job.source
+    if job.scale != 1:
+        source = scaled(as_cloud(source, name="source"), job.scale)
+    found = register(source, job.target, method=job.method, voxel=job.voxel)
     write_report(
         job.report,
         found,
@@ -49,7 +56,8 @@ def run_job(job: Job) -> dict[str, Any]:
         unit=job.unit,
         command=["spoonful", "register", *job.names, "--method", job.method, *_options(job)],
     )
-    return record(found, job.names, job.unit)
+    factor = {} if job.scale == 1 else {"source_scale": job.scale}
+    return record(found, job.names, job.unit) | factor
 
 
 def shown_name(given: str | None, otherwise: str) -> str:
@@ -96,4 +104,5 @@ def limit_memory(more: int) -> None:
 
 def _options(job: Job) -> list[str]:
     options = [] if job.voxel is None else ["--voxel", f"{job.voxel:g}"]
-    return options + (["--unit", job.unit] if job.unit else [])
+    options += ["--unit", job.unit] if job.unit else []
+    return options + ([] if job.scale == 1 else ["--scale", f"{job.scale:g}"])
