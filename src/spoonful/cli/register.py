@@ -356,7 +356,8 @@ def _batch(
         return rows
     plain = Console(soft_wrap=True, highlight=False, markup=False)
     parts = [f"{count} {name}" for name, count in numbers.items() if count]
-    plain.print(f"{len(rows)} pairs: {', '.join(parts)}")
+    noun = "pair" if len(rows) == 1 else "pairs"
+    plain.print(f"{len(rows)} {noun}: {', '.join(parts)}")
     for status in ("failed", "doubtful"):
         some = [row for row in rows if row["status"] == status]
         for row in some[:5]:

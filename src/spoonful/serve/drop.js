@@ -6,7 +6,7 @@ const roles = ["source", "target"];
 const HINT = "Drop a file here, or choose one";
 
 const size = (bytes) =>
-  bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** A probability, never surer than it is. */
 const share = (p) => (p > 0.99 ? "over 99%" : p < 0.01 ? "under 1%" : `${Math.round(100 * p)}%`);
