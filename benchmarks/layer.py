@@ -76,7 +76,7 @@ def refining(
     layer = SpoonfulLayer(max(iterations, 1)).train(iterations > 0)
 
     def poses(*inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        return layer(*inputs).poses()
+        return layer(*inputs).poses
 
     return poses, step(poses, leaves)
 
@@ -93,7 +93,7 @@ def contenders(
     flat = [x.detach().flatten(0, 1).requires_grad_() for x in leaves]
 
     def packed(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> Sequence[torch.Tensor]:
-        return layer.packed(s, t, offsets, w).poses()
+        return layer.packed(s, t, offsets, w).poses
 
     def literally(s: torch.Tensor, t: torch.Tensor, w: torch.Tensor) -> Sequence[torch.Tensor]:
         first, offset = plain.svd_kabsch(s, t, w)

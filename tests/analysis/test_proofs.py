@@ -98,7 +98,7 @@ def test_from_kabsch_the_layer_is_the_identity_in_value_and_gradient(form):
     found = {}
     for name, layer in (("kabsch", SpoonfulLayer().eval()), ("layer", SpoonfulLayer(5, form))):
         leaf = matches.clone().requires_grad_()
-        poses = layer(source, leaf).poses().rotation
+        poses = layer(source, leaf).poses.rotation
         loss = (poses - truth.unsqueeze(1)).square().sum((-1, -2)).mean()
         (gradient,) = torch.autograd.grad(loss, leaf)
         found[name] = (poses.detach(), gradient)

@@ -71,7 +71,7 @@ def assert_packed_agrees(layer, clouds, *, device="cpu"):
     """Packed, each cloud gets what the composite gives it alone in float64, with its gradients."""
     leaves, offsets = pack(clouds)
     leaves = [x.to(device).requires_grad_() for x in leaves]
-    poses = layer.packed(*leaves[:2], offsets.to(device), leaves[2]).poses()
+    poses = layer.packed(*leaves[:2], offsets.to(device), leaves[2]).poses
     generator = torch.Generator().manual_seed(0)
     probes = [torch.randn(x.shape, generator=generator).to(x) for x in poses]
     gradients = torch.autograd.grad(poses, leaves, probes)
@@ -86,7 +86,7 @@ def assert_packed_agrees(layer, clouds, *, device="cpu"):
             continue
         alone = [x.detach().double().requires_grad_() for x in cloud]
         with kernels.disabled():
-            theirs = layer(*alone).poses()
+            theirs = layer(*alone).poses
         probed = [x[b].double().cpu() for x in probes]
         true_gradients = torch.autograd.grad(theirs, alone, probed)
         reach = max(float(x.abs().max()) for x in cloud[:2])

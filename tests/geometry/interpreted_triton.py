@@ -63,7 +63,7 @@ def test_the_layer_agrees_with_the_composite(form, start):
     layer = SpoonfulLayer(2, form, start, starts=starts)
 
     def fit(s, t, w):
-        return layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses()
+        return layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses
 
     assert_agrees(fit, leaves)
 
@@ -72,7 +72,7 @@ def test_the_layer_agrees_with_the_composite(form, start):
 def test_in_single_precision_too(form):
     *leaves, _ = draw(torch.float32)
     layer = SpoonfulLayer(5, form)
-    assert_agrees(lambda *x: layer(*x).poses(), leaves, [x.double() for x in leaves])
+    assert_agrees(lambda *x: layer(*x).poses, leaves, [x.double() for x in leaves])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,7 +96,7 @@ def test_several_blocks_are_one_cloud(form, small_blocks):
     mask[0, :300] = False  # a whole block
     weights[1, :300] = 0
     layer = SpoonfulLayer(1, form)
-    assert_agrees(lambda s, t, w: layer(s, t, w, mask).poses(), [source, target, weights])
+    assert_agrees(lambda s, t, w: layer(s, t, w, mask).poses, [source, target, weights])
 
 
 @pytest.mark.parametrize("name", sorted(set(ZOO) - AMBIGUOUS))
@@ -104,7 +104,7 @@ def test_degenerate_clouds_agree_in_single_precision_with_the_composite_in_doubl
     # In the form that suits each: of two points that coincide, the spread is that of the others.
     single = [x.float() for x in ZOO[name]]
     layer = SpoonfulLayer(1)
-    assert_agrees(lambda *x: layer(*x).poses(), single, [x.double() for x in single])
+    assert_agrees(lambda *x: layer(*x).poses, single, [x.double() for x in single])
 
 
 @pytest.mark.parametrize("name", sorted(AMBIGUOUS))
@@ -129,7 +129,7 @@ def test_coinciding_points_are_not_turned():
 
 def test_a_spoilt_cloud_is_nan_and_an_empty_one_the_identity_and_no_other_is_disturbed():
     source, target, weights, _ = draw(torch.float32, (5,))
-    alone = SpoonfulLayer(1)(source[4], target[4], weights[4]).poses()
+    alone = SpoonfulLayer(1)(source[4], target[4], weights[4]).poses
     mask = torch.ones(5, 40, dtype=torch.bool)
     mask[0] = False  # no points, and what is stored there counts for nothing
     source[0] = torch.nan
@@ -160,7 +160,7 @@ def test_masked_points_may_hold_anything():
     layer = SpoonfulLayer(1)
 
     def fit(*leaves):
-        return layer(*leaves, mask).poses()
+        return layer(*leaves, mask).poses
 
     clean = poses_and_gradients(fit, [source, target, weights], composite=False)
     source[~mask], weights[~mask] = torch.nan, torch.inf
@@ -244,10 +244,10 @@ def test_packed_clouds_of_one_size_are_bit_for_bit_the_padded_ones():
     def packed(s, t, w):
         flat = (x.flatten(0, 1) for x in (s, t))
         generator = torch.Generator().manual_seed(1)
-        return layer.packed(*flat, offsets.int(), w.flatten(), generator=generator).poses()
+        return layer.packed(*flat, offsets.int(), w.flatten(), generator=generator).poses
 
     def padded(*inputs):
-        return layer(*inputs, generator=torch.Generator().manual_seed(1)).poses()
+        return layer(*inputs, generator=torch.Generator().manual_seed(1)).poses
 
     ours, theirs = (poses_and_gradients(f, leaves, composite=False) for f in (packed, padded))
     for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
@@ -308,7 +308,7 @@ def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
     def fit(s, t, w, r):
         if start == "given":
             return refine(s, t, r, weights=w, iterations=1, check=False)
-        return layer(s, t, w).poses()
+        return layer(s, t, w).poses
 
     leaves = draw(torch.float64, (1,), 6)
     compiled = torch.compile(fit, fullgraph=True, backend=backend)

@@ -20,7 +20,7 @@ def loss_of_refine(source, target, weights):
 
 
 def loss_of_layer(source, target, weights):
-    poses = SpoonfulLayer()(source, target, weights).poses()
+    poses = SpoonfulLayer()(source, target, weights).poses
     return poses.rotation.cumsum(-1).sum() + poses.translation.sum()
 
 

@@ -24,7 +24,7 @@ def clouds(generator):
 
 def poses_and_gradients(clouds, device, form="source"):
     leaves = [x.detach().to(device).requires_grad_() for x in clouds]
-    poses = SpoonfulLayer(form=form)(*leaves).poses()
+    poses = SpoonfulLayer(form=form)(*leaves).poses
     (poses.rotation.cumsum(-1).sum() + poses.translation.sum()).backward()
     return [x.detach().cpu() for x in (*poses, *(leaf.grad for leaf in leaves))]
 
@@ -89,7 +89,7 @@ def test_a_negative_weight_makes_its_cloud_nan_and_no_other(clouds):
 
 def test_compiled_by_inductor_it_gives_the_eager_gradients(clouds):
     def loss(source, target, weights):
-        poses = SpoonfulLayer()(source, target, weights).poses()
+        poses = SpoonfulLayer()(source, target, weights).poses
         return poses.rotation.cumsum(-1).sum() + poses.translation.sum()
 
     results = []

@@ -104,7 +104,7 @@ def test_the_layer_agrees_with_the_composite(dtype, masked, form, start):
     mask = torch.rand(4, 300) < 0.7 if masked else None
     layer = SpoonfulLayer(form=form, start=start, starts=3 if start == "perturbed" else 1)
     assert_agrees(
-        lambda s, t, w: layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses(),
+        lambda s, t, w: layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses,
         leaves,
     )
 
@@ -162,7 +162,7 @@ def test_degenerate_clouds_agree_where_the_answer_is_unique(name, dtype, form):
         layer = SpoonfulLayer(form=form)
 
         def fit(*x):
-            return layer(*x).poses()
+            return layer(*x).poses
 
     ours = run(fit, leaves, composite=False)
     if name == "coincident source":
@@ -214,10 +214,10 @@ def test_coinciding_points_with_any_weights_are_only_translated(n, dtype):
 def test_a_nonfinite_cloud_damages_only_itself(bad):
     source, target, weights, _ = draw(torch.float32)
     layer = SpoonfulLayer()
-    expected = layer(source, target, weights).poses()
+    expected = layer(source, target, weights).poses
     source[1, 250, 2] = bad
     leaves = [x.requires_grad_() for x in (source, target, weights)]
-    poses = layer(*leaves).poses()
+    poses = layer(*leaves).poses
     assert poses.rotation[1].isnan().all()
     assert poses.translation[1].isnan().all()
     others = [0, 2, 3]
@@ -239,7 +239,7 @@ def test_a_cloud_of_nothing_is_the_identity_without_gradient(empty):
     if empty == "mask":
         source[2] = torch.nan
     leaves = [x.requires_grad_() for x in (source, target, weights)]
-    poses = SpoonfulLayer()(*leaves, mask).poses()
+    poses = SpoonfulLayer()(*leaves, mask).poses
     assert torch.equal(poses.rotation[2], torch.eye(3).expand(6, 3, 3))
     assert torch.equal(poses.translation[2], torch.zeros(6, 3))
     (poses.rotation.sum() + poses.translation.sum()).backward()
@@ -255,7 +255,7 @@ def test_masked_points_may_hold_nan_and_get_no_gradient():
     source[~mask] = torch.nan
     weights[~mask] = torch.inf
     leaves = [x.requires_grad_() for x in (source, target, weights)]
-    poses = SpoonfulLayer()(*leaves, mask).poses()
+    poses = SpoonfulLayer()(*leaves, mask).poses
     (poses.rotation.sum() + poses.translation.sum()).backward()
     assert poses.rotation.isfinite().all()
     for leaf in leaves:
@@ -370,7 +370,7 @@ def test_first_and_second_derivatives_pass_their_checks(form):
     layer = SpoonfulLayer(iterations=2, form=form)
 
     def last(*x):
-        poses = layer(*x, mask).poses()
+        poses = layer(*x, mask).poses
         return poses.rotation[..., -1, :, 1], poses.translation[..., -1, :]
 
     assert torch.autograd.gradcheck(last, leaves, check_batched_grad=True)
@@ -453,7 +453,7 @@ def test_the_number_of_threads_changes_no_bit(form):
         results = []
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            poses, gradients = run(lambda *x: layer(*x).poses(), leaves, composite=False)
+            poses, gradients = run(lambda *x: layer(*x).poses, leaves, composite=False)
             results.append([*poses, *gradients])
     finally:
         torch.set_num_threads(before)

@@ -28,15 +28,15 @@ def test_training_returns_kabsch_and_every_refinement(clouds):
     assert torch.equal(output.pose.rotation, expected.rotation)
     refined = refine(*clouds, expected.rotation, iterations=4, form="target")
     torch.testing.assert_close(output.refined.rotation, refined.rotation)
-    assert output.poses().rotation.shape == (3, 5, 3, 3)
-    assert torch.equal(output.poses().translation[:, 0], expected.translation)
+    assert output.poses.rotation.shape == (3, 5, 3, 3)
+    assert torch.equal(output.poses.translation[:, 0], expected.translation)
 
 
 def test_evaluation_returns_kabsch_alone(clouds):
     output = SpoonfulLayer().eval()(*clouds)
     assert output.refined is None
     assert torch.equal(output.pose.rotation, kabsch(*clouds).rotation)
-    assert output.poses().rotation.shape == (3, 1, 3, 3)
+    assert output.poses.rotation.shape == (3, 1, 3, 3)
 
 
 def test_it_has_no_parameters_and_can_be_copied_and_pickled():
@@ -136,7 +136,7 @@ def test_three_lines_train_whatever_the_matches_are(points, weight, dtype, kerne
     matches = torch.randn(4, points, 3, generator=generator).to(dtype).requires_grad_()
     truth = Pose.identity(4)
     output = SpoonfulLayer(kernels=kernels_used)(source, matches, torch.full((4, points), weight))
-    loss = over_poses(lambda pose: dcp_loss(pose, truth), output.poses())
+    loss = over_poses(lambda pose: dcp_loss(pose, truth), output.poses)
     loss.backward()
     assert loss.dtype == torch.float32
     assert loss.isfinite()
@@ -146,8 +146,8 @@ def test_three_lines_train_whatever_the_matches_are(points, weight, dtype, kerne
 
 def test_kernels_can_be_switched_off_by_an_argument(clouds):
     leaf = clouds[0].clone().requires_grad_()
-    by_torch = SpoonfulLayer(kernels=False)(leaf, clouds[1]).poses()
+    by_torch = SpoonfulLayer(kernels=False)(leaf, clouds[1]).poses
     assert "PoseHead" not in str(by_torch.rotation.grad_fn)
     with kernels.disabled():
-        poses = SpoonfulLayer()(leaf, clouds[1]).poses()
+        poses = SpoonfulLayer()(leaf, clouds[1]).poses
     assert torch.equal(poses.rotation, by_torch.rotation)

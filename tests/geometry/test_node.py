@@ -79,7 +79,7 @@ def test_it_gives_the_bits_of_pythons_node(start, dtype, monkeypatch):
             return kabsch(s, t, w, mask)
         if start == "given":
             return refine(s, t, r, weights=w, mask=mask)
-        return layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses()
+        return layer(s, t, w, mask, generator=torch.Generator().manual_seed(1)).poses
 
     results = []
     for operator in (node.operator, None):
@@ -98,12 +98,12 @@ def test_it_gives_the_bits_of_pythons_node(start, dtype, monkeypatch):
 def test_only_gradients_that_are_wanted_are_computed(monkeypatch):
     source, target, weights = leaves_of()
     everything = torch.autograd.grad(
-        loss_of(LAYER(source, target, weights).poses()), (source, target, weights)
+        loss_of(LAYER(source, target, weights).poses), (source, target, weights)
     )
-    poses = LAYER(source, target, weights).poses()
+    poses = LAYER(source, target, weights).poses
     (alone,) = torch.autograd.grad(loss_of(poses), target)
     assert torch.equal(alone, everything[1])
-    poses = LAYER(source.detach(), target, weights.detach()).poses()
+    poses = LAYER(source.detach(), target, weights.detach()).poses
     assert is_cpp(poses.rotation)
     loss_of(poses).backward()
     assert torch.equal(target.grad, everything[1])
@@ -118,9 +118,9 @@ def test_without_a_gradient_to_follow_there_is_none():
         output.pose.rotation.detach().sum() + 0 * leaves[0].sum(), leaves, allow_unused=True
     )
     assert unused[1] is None
-    assert not LAYER(*(x.detach() for x in leaves)).stacked.rotation.requires_grad
+    assert not LAYER(*(x.detach() for x in leaves)).poses.rotation.requires_grad
     with torch.no_grad():
-        assert not LAYER(*leaves).stacked.rotation.requires_grad
+        assert not LAYER(*leaves).poses.rotation.requires_grad
 
 
 # What autograd promises ------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_changing_an_input_or_a_result_in_place_is_noticed():
     for change in ("source", "rotation"):
         source, target, weights = leaves_of()
         source = source * 1
-        poses = LAYER(source, target, weights).poses()
+        poses = LAYER(source, target, weights).poses
         assert is_cpp(poses.rotation)
         with torch.no_grad():
             (source if change == "source" else poses.rotation).mul_(2)
@@ -140,7 +140,7 @@ def test_changing_an_input_or_a_result_in_place_is_noticed():
 
 def test_a_graph_is_used_once_unless_it_is_kept():
     leaves = leaves_of()
-    loss = loss_of(LAYER(*leaves).poses())
+    loss = loss_of(LAYER(*leaves).poses)
     first = torch.autograd.grad(loss, leaves, retain_graph=True)
     second = torch.autograd.grad(loss, leaves)
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
@@ -150,8 +150,8 @@ def test_a_graph_is_used_once_unless_it_is_kept():
 
 def test_results_may_be_changed_in_place_where_backward_does_not_need_them():
     leaves = leaves_of()
-    expected = torch.autograd.grad(2 * LAYER(*leaves).poses().translation.sum(), leaves)
-    translation = LAYER(*leaves).poses().translation
+    expected = torch.autograd.grad(2 * LAYER(*leaves).poses.translation.sum(), leaves)
+    translation = LAYER(*leaves).poses.translation
     translation.mul_(2)
     found = torch.autograd.grad(translation.sum(), leaves)
     for a, b in zip(found, expected, strict=True):
@@ -160,9 +160,9 @@ def test_results_may_be_changed_in_place_where_backward_does_not_need_them():
 
 def test_hooks_see_their_gradients():
     source, target, weights = leaves_of()
-    (expected,) = torch.autograd.grad(loss_of(LAYER(source, target, weights).poses()), source)
+    (expected,) = torch.autograd.grad(loss_of(LAYER(source, target, weights).poses), source)
     seen = []
-    poses = LAYER(source, target, weights).poses()
+    poses = LAYER(source, target, weights).poses
     source.register_hook(lambda g: seen.append(g) or 2 * g)
     poses.rotation.grad_fn.register_hook(lambda found, given: seen.append(found[0]))
     poses.rotation.register_hook(lambda g: seen.append(g))
@@ -175,12 +175,12 @@ def test_hooks_see_their_gradients():
 
 def test_saved_tensors_may_be_packed_away():
     leaves = leaves_of()
-    expected = torch.autograd.grad(loss_of(LAYER(*leaves).poses()), leaves)
+    expected = torch.autograd.grad(loss_of(LAYER(*leaves).poses), leaves)
     packed = []
     with torch.autograd.graph.saved_tensors_hooks(
         lambda x: packed.append(x.clone()) or len(packed) - 1, lambda i: packed[i]
     ):
-        loss = loss_of(LAYER(*leaves).poses())
+        loss = loss_of(LAYER(*leaves).poses)
     found = torch.autograd.grad(loss, leaves)
     assert len(packed) >= 5
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
@@ -190,7 +190,7 @@ def test_saved_tensors_may_be_packed_away():
 def test_anomalies_are_traced_to_the_call():
     leaves = leaves_of()
     with torch.autograd.detect_anomaly(check_nan=True):
-        poses = LAYER(*leaves).poses()
+        poses = LAYER(*leaves).poses
         poses.translation.register_hook(lambda g: g * torch.nan)
         loss = poses.translation.sum()
         with (
@@ -202,8 +202,8 @@ def test_anomalies_are_traced_to_the_call():
 
 def test_threads_go_backward_at_once():
     leaves = leaves_of()
-    expected = torch.autograd.grad(loss_of(LAYER(*leaves).poses()), leaves)
-    loss = loss_of(LAYER(*leaves).poses())
+    expected = torch.autograd.grad(loss_of(LAYER(*leaves).poses), leaves)
+    loss = loss_of(LAYER(*leaves).poses)
     found = []
 
     def work():
@@ -222,18 +222,18 @@ def test_threads_go_backward_at_once():
 
 def test_a_graph_of_the_gradient_is_torchs_own():
     leaves = leaves_of(torch.float64)
-    poses = LAYER(*leaves).poses()
+    poses = LAYER(*leaves).poses
     assert is_cpp(poses.rotation)
     found = torch.autograd.grad(loss_of(poses), leaves, create_graph=True)
     assert all(x.requires_grad for x in found)
-    plain = torch.autograd.grad(loss_of(LAYER(*leaves).poses()), leaves)
+    plain = torch.autograd.grad(loss_of(LAYER(*leaves).poses), leaves)
     for a, b in zip(found, plain, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_gradients_that_are_batched_are_torchs_own():
     leaves = leaves_of(torch.float64)
-    poses = LAYER(*leaves).poses()
+    poses = LAYER(*leaves).poses
     probes = torch.randn(3, *poses.rotation.shape, dtype=torch.float64)
     together = torch.autograd.grad(
         poses.rotation, leaves, probes, retain_graph=True, is_grads_batched=True
@@ -246,7 +246,7 @@ def test_gradients_that_are_batched_are_torchs_own():
 
 def test_gradients_in_any_layout_are_the_same():
     leaves = leaves_of()
-    poses = LAYER(*leaves).poses()
+    poses = LAYER(*leaves).poses
     probe = torch.randn_like(poses.rotation)
     negative = torch.complex(probe, -probe).conj().imag
     strided = probe.mT.contiguous().mT
@@ -263,13 +263,13 @@ def test_gradients_in_any_layout_are_the_same():
 
 def test_it_can_be_switched_off(monkeypatch):
     leaves = leaves_of()
-    assert is_cpp(LAYER(*leaves).stacked.rotation)
-    assert not is_cpp(SpoonfulLayer(kernels=False)(*leaves).stacked.rotation)
+    assert is_cpp(LAYER(*leaves).poses.rotation)
+    assert not is_cpp(SpoonfulLayer(kernels=False)(*leaves).poses.rotation)
     with kernels.disabled():
-        assert not is_cpp(LAYER(*leaves).stacked.rotation)
+        assert not is_cpp(LAYER(*leaves).poses.rotation)
         assert kernels.quick_pose(*leaves, None, Plan(5, "source", "kabsch"), checked=True) is None
     monkeypatch.setenv("SPOONFUL_KERNELS", "off")
-    assert not is_cpp(LAYER(*leaves).stacked.rotation)
+    assert not is_cpp(LAYER(*leaves).poses.rotation)
 
 
 def test_the_short_way_takes_nothing_that_was_not_checked():
@@ -518,7 +518,7 @@ def test_on_a_gpu_it_gives_the_bits_of_pythons_node(start, monkeypatch):
             return kabsch(s, t, w, mask)
         if start == "given":
             return refine(s, t, r, weights=w, mask=mask)
-        return layer(s, t, w, mask, generator=torch.Generator("cuda").manual_seed(1)).poses()
+        return layer(s, t, w, mask, generator=torch.Generator("cuda").manual_seed(1)).poses
 
     asked = []
     gradients = head._gradients
@@ -539,7 +539,7 @@ def test_on_a_gpu_streams_threads_and_graphs_are_respected():
     leaves = [x.cuda() for x in draw(torch.float32, (64,), 2000)[:3]]
 
     def fit(*x):
-        return LAYER(*x).poses()
+        return LAYER(*x).poses
 
     for _ in range(2):
         cpp, expected = on_gpu(fit, leaves)
@@ -668,7 +668,7 @@ def test_without_a_compiler_headers_or_a_cache_one_line_says_so(
     assert len(caplog.records) == 1
     assert "using Python's" in caplog.text
     source, target, weights = leaves_of()
-    assert "PoseHead" in LAYER(source, target, weights).stacked.rotation.grad_fn.name()
+    assert "PoseHead" in LAYER(source, target, weights).poses.rotation.grad_fn.name()
 
 
 def test_the_source_is_part_of_the_package():

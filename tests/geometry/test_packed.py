@@ -42,9 +42,9 @@ def some(poses):
 def test_the_layer_gives_what_each_cloud_gets_alone_with_its_gradients(form, start):
     leaves = draw()
     layer = SpoonfulLayer(form=form, start=start)
-    together = layer.packed(*leaves[:2], OFFSETS, leaves[2]).poses()
+    together = layer.packed(*leaves[:2], OFFSETS, leaves[2]).poses
     with kernels.disabled():
-        alone = one_by_one(lambda *part: layer(*part).poses(), leaves)
+        alone = one_by_one(lambda *part: layer(*part).poses, leaves)
     expected = [torch.stack(parts) for parts in zip(*alone, strict=True)]
     probes = [torch.randn_like(x) for x in expected]
     for a, b in zip(some(together), expected, strict=True):
@@ -90,8 +90,8 @@ def test_perturbed_starts_are_drawn_for_each_cloud_from_the_generator():
         layer.packed(source, target, OFFSETS, weights, generator=torch.Generator().manual_seed(3))
         for _ in range(2)
     )
-    assert first.poses().rotation.shape == (5, 11, 3, 3)
-    assert torch.equal(first.poses().rotation[0], again.poses().rotation[0])
+    assert first.poses.rotation.shape == (5, 11, 3, 3)
+    assert torch.equal(first.poses.rotation[0], again.poses.rotation[0])
     assert layer.eval().packed(source, target, OFFSETS).refined is None
 
 
@@ -143,7 +143,7 @@ def test_compiled_any_start_agrees_with_the_composite(start, weighted):
     for on in (True, False):
         layer = SpoonfulLayer(2, start=start, starts=2 if start == "perturbed" else 1, kernels=on)
         generator = torch.Generator().manual_seed(1)
-        poses = layer.packed(*leaves[:2], OFFSETS.int(), *leaves[2:], generator=generator).poses()
+        poses = layer.packed(*leaves[:2], OFFSETS.int(), *leaves[2:], generator=generator).poses
         assert ("PoseHead" in poses.rotation.grad_fn.name()) == on
         probes = [torch.randn(x.shape, generator=generator).to(x) for x in poses]
         results.append([*poses, *torch.autograd.grad(poses, leaves, probes)])
@@ -173,9 +173,9 @@ def test_compiled_the_number_of_threads_changes_no_bit(threads):
 def test_clouds_of_one_size_are_bit_for_bit_the_padded_ones():
     leaves = draw_cloud(torch.float32, (4,), 300)[:3]
     layer = SpoonfulLayer()
-    padded = layer(*leaves).poses()
+    padded = layer(*leaves).poses
     source, target, weights = (x.flatten(0, 1) for x in leaves)
-    packed = layer.packed(source, target, 300 * torch.arange(5), weights).poses()
+    packed = layer.packed(source, target, 300 * torch.arange(5), weights).poses
     for a, b in zip(packed, padded, strict=True):
         assert torch.equal(a, b)
 
@@ -211,7 +211,7 @@ def test_first_and_second_derivatives_pass_their_checks():
     layer = SpoonfulLayer(1)
 
     def fit(s, t, w):
-        return tuple(layer.packed(s, t, offsets, w).poses())
+        return tuple(layer.packed(s, t, offsets, w).poses)
 
     assert torch.autograd.gradcheck(fit, leaves)
     assert torch.autograd.gradgradcheck(fit, leaves)
@@ -222,7 +222,7 @@ def test_traced_by_dynamo_it_is_the_composite():
     layer = SpoonfulLayer(1)
 
     def fit(s, t, w):
-        return layer.packed(s, t, OFFSETS, w).poses()
+        return layer.packed(s, t, OFFSETS, w).poses
 
     compiled = torch.compile(fit, fullgraph=True, backend="eager")
     for a, b in zip(compiled(*leaves), fit(*leaves), strict=True):

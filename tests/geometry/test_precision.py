@@ -41,9 +41,9 @@ def test_half_gradients_arrive_in_the_dtype_of_the_points(clouds):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_autocast_changes_nothing(clouds, dtype):
     layer = SpoonfulLayer()
-    expected = layer(*clouds).poses()
+    expected = layer(*clouds).poses
     with torch.autocast("cpu", dtype=dtype):
-        inside = layer(*clouds).poses()
+        inside = layer(*clouds).poses
     assert torch.equal(inside.rotation, expected.rotation)
     assert torch.equal(inside.translation, expected.translation)
 
@@ -72,7 +72,7 @@ def test_no_matrix_product_is_ever_called(clouds):
     source, target = (x.clone().requires_grad_() for x in clouds)
     cpu = [torch.profiler.ProfilerActivity.CPU]
     with kernels.disabled(), torch.profiler.profile(activities=cpu) as profile:
-        output = SpoonfulLayer()(source, target).poses()
+        output = SpoonfulLayer()(source, target).poses
         (output.rotation.sum() + output.translation.sum()).backward()
     called = {event.key for event in profile.key_averages()}
     products = {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::matmul"}

@@ -62,7 +62,7 @@ def test_the_layer_agrees_with_the_composite(dtype, form, start, masked):
     layer = SpoonfulLayer(form=form, start=start, starts=3 if start == "perturbed" else 1)
 
     def fit(s, t, w):
-        return layer(s, t, w, mask, generator=torch.Generator("cuda").manual_seed(1)).poses()
+        return layer(s, t, w, mask, generator=torch.Generator("cuda").manual_seed(1)).poses
 
     assert kernels.usable(*leaves, mask)
     assert_agrees(fit, leaves)
@@ -110,7 +110,7 @@ def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
     layer = SpoonfulLayer()
 
     def step():
-        poses = layer(*leaves).poses()
+        poses = layer(*leaves).poses
         loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
         return torch.autograd.grad(loss, leaves)
 
@@ -145,12 +145,12 @@ def test_packed_clouds_get_what_they_get_padded():
     mask, offsets = mask.cuda(), offsets.cuda()
     layer = SpoonfulLayer()
     ours = poses_and_gradients(
-        lambda s, t, w: layer.packed(s, t, offsets, w).poses(),
+        lambda s, t, w: layer.packed(s, t, offsets, w).poses,
         [x.cuda() for x in flat],
         composite=False,
     )
     theirs = poses_and_gradients(
-        lambda s, t, w: layer(s, t, w, mask).poses(), [x.cuda() for x in padded], composite=False
+        lambda s, t, w: layer(s, t, w, mask).poses, [x.cuda() for x in padded], composite=False
     )
     for a, b in zip(ours[0], theirs[0], strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
@@ -172,7 +172,7 @@ def test_packed_it_waits_for_nothing_and_can_be_captured_in_a_graph():
     layer = SpoonfulLayer()
 
     def step():
-        rotation, translation = layer.packed(*leaves[:2], offsets, leaves[2]).poses()
+        rotation, translation = layer.packed(*leaves[:2], offsets, leaves[2]).poses
         pose = kabsch_packed(*leaves[:2], offsets)
         loss = rotation.cumsum(-1).sum() + translation.sum() + pose.rotation[:, 0].sum()
         return torch.autograd.grad(loss, leaves)
@@ -224,7 +224,7 @@ def test_second_derivatives_and_torch_func_go_through_the_composite():
 def test_compiled_it_is_used_and_vmap_is_not_disturbed():
     *leaves, _ = draw(torch.float32, (4,), 300, device="cuda")
     layer = SpoonfulLayer()
-    compiled = torch.compile(lambda *x: layer(*x).poses(), fullgraph=True)
+    compiled = torch.compile(lambda *x: layer(*x).poses, fullgraph=True)
     assert_agrees(compiled, leaves)
     each = torch.compile(torch.func.vmap(kabsch), fullgraph=True)(*leaves)
     torch.testing.assert_close(each.rotation, kabsch(*leaves).rotation, rtol=1e-4, atol=1e-5)

@@ -44,7 +44,7 @@ def test_float64_geometry_has_kabschs_gradient_and_returns_float32():
     gradients = []
     for layer in (SpoonfulLayer().eval(), Float64Layer(form="target")):
         leaf = matches.clone().requires_grad_()
-        poses = layer(source, leaf).poses()
+        poses = layer(source, leaf).poses
         assert poses.rotation.dtype == torch.float32
         ((poses.rotation - truth).square().mean(1).sum()).backward()
         gradients.append(leaf.grad)

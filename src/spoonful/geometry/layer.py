@@ -25,20 +25,21 @@ class LayerOutput(NamedTuple):
     """What the layer found.
 
     Attributes:
-        stacked: the Kabsch pose and after it the refined ones, rotation (..., P, 3, 3).
+        poses: the Kabsch pose and after it the refined ones, for the loss: rotation
+            (..., 1 + I * starts, 3, 3).
 
     >>> source = torch.randn(8, 100, 3)
     >>> output = SpoonfulLayer(iterations=2)(source, source + 1)
-    >>> [pose.translation.shape for pose in (output.pose, output.refined, output.poses())]
+    >>> [pose.translation.shape for pose in (output.pose, output.refined, output.poses)]
     [torch.Size([8, 3]), torch.Size([8, 2, 3]), torch.Size([8, 3, 3])]
     """
 
-    stacked: Pose
+    poses: Pose
 
     @property
     def pose(self) -> Pose:
         """The Kabsch pose, rotation (..., 3, 3): the answer."""
-        return Pose(self.stacked.rotation.select(-3, 0), self.stacked.translation.select(-2, 0))
+        return Pose(self.poses.rotation.select(-3, 0), self.poses.translation.select(-2, 0))
 
     @property
     def refined(self) -> Pose | None:
@@ -46,23 +47,19 @@ class LayerOutput(NamedTuple):
 
         (All starts of the first iteration, then of the second, ...) None in evaluation mode.
         """
-        more = self.stacked.rotation.shape[-3] - 1
+        more = self.poses.rotation.shape[-3] - 1
         if more == 0:
             return None
         return Pose(
-            self.stacked.rotation.narrow(-3, 1, more), self.stacked.translation.narrow(-2, 1, more)
+            self.poses.rotation.narrow(-3, 1, more), self.poses.translation.narrow(-2, 1, more)
         )
-
-    def poses(self) -> Pose:
-        """The Kabsch pose and every refined one, (..., 1 + I * starts, 3, 3), for the loss."""
-        return self.stacked
 
 
 class SpoonfulLayer(nn.Module):
     """Kabsch and, in training, n refinements of its rotation by linearised constraints.
 
     Put it where your network calls Kabsch, and take the mean of your pose loss over
-    `output.poses()`. In `eval()` it returns the Kabsch pose alone, as in the paper.
+    `output.poses`. In `eval()` it returns the Kabsch pose alone, as in the paper.
 
     Args:
         iterations: how many refinements; the paper uses 5.
@@ -84,7 +81,7 @@ class SpoonfulLayer(nn.Module):
     >>> layer = SpoonfulLayer()
     >>> source = torch.randn(8, 100, 3)
     >>> output = layer(source, source + 1)
-    >>> output.pose.rotation.shape, output.poses().rotation.shape
+    >>> output.pose.rotation.shape, output.poses.rotation.shape
     (torch.Size([8, 3, 3]), torch.Size([8, 6, 3, 3]))
     >>> layer.eval()(source, source + 1).refined is None
     True
@@ -175,7 +172,7 @@ class SpoonfulLayer(nn.Module):
             `LayerOutput` with rotations (B, P, 3, 3).
 
         >>> source = torch.randn(9, 3)
-        >>> SpoonfulLayer().packed(source, source, torch.tensor([0, 4, 9])).poses().rotation.shape
+        >>> SpoonfulLayer().packed(source, source, torch.tensor([0, 4, 9])).poses.rotation.shape
         torch.Size([2, 6, 3, 3])
         """
         check_packed(source, target, offsets, weights)

@@ -34,7 +34,7 @@ def align(
         if layer is None:
             return repeated(kabsch(source, matches, weights, mask))
         output: LayerOutput = layer(source, matches, weights, mask)
-        return output.poses()
+        return output.poses
 
 
 def repeated(pose: Pose, count: int = 1) -> Pose:
