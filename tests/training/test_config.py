@@ -48,6 +48,10 @@ def test_settings_come_from_yaml_and_json_files(tmp_path):
     json = tmp_path / "a.json"
     json.write_text('{"budget": {"steps": 7}}')
     assert configure("dcp/clean", file=json, settings=["seed=2"]).budget.steps == 7
+    for file in (json, yaml):
+        file.write_text("{")
+        with pytest.raises(ValueError, match=rf"{file.name} cannot be read: "):
+            config.load(file)
 
 
 @pytest.mark.parametrize("name", [n for n in presets.names() if not n.startswith("pointnetlk")])

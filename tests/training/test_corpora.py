@@ -28,6 +28,18 @@ def test_every_format_gives_the_same_shapes(tmp_path):
     assert torch.equal(corpora.load(str(tmp_path / "d.npy")).points, corpus.points)
 
 
+def test_a_corpus_is_found_by_name_where_datasets_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPOONFUL_DATA", str(tmp_path))
+    corpus = blobs(5)
+    for split in ("train", "test"):
+        corpora.save(corpus, tmp_path / f"mine-{split}.pt")
+    found = corpora.load("mine-{split}.pt", "test")
+    same(found, corpus)
+    assert found.name == "mine/test"
+    with pytest.raises(ValueError, match="or the name of one in"):
+        corpora.load("yours")
+
+
 def test_compact_files_round_to_ten_thousandths(tmp_path):
     corpus = blobs(3)
     corpora.save(corpus, tmp_path / "a.pt", compact=True)

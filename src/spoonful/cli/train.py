@@ -26,7 +26,8 @@ def train(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML or JSON file of settings.")] = None,
     data: Annotated[
-        str | None, typer.Option(help="The corpus: synthetic, a file, or a folder of HDF5 files.")
+        str | None,
+        typer.Option(help="The corpus: synthetic, a file or a folder, or its name."),
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="How long: 10m, '4000 steps' or '20 epochs'.")

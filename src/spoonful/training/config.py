@@ -250,9 +250,14 @@ def load(path: str | Path, base: Config | None = None) -> Config:
     path = Path(path)
     text = path.read_text()
     if path.suffix in (".yaml", ".yml"):
-        values = require("yaml", extra="train", why="Reading YAML files").safe_load(text)
+        yaml = require("yaml", extra="train", why="Reading YAML files")
+        read, mistakes = yaml.safe_load, yaml.YAMLError
     else:
-        values = json.loads(text)
+        read, mistakes = json.loads, json.JSONDecodeError
+    try:
+        values = read(text)
+    except mistakes as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold settings by name, got a {type(values).__name__}")
     return from_dict(values, base)

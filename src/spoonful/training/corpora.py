@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spoonful.data import synthetic
+from spoonful.data import places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
@@ -27,9 +27,9 @@ def load(
     """Load a corpus.
 
     Args:
-        name: "synthetic"; "modelnet40", where datasets are kept; a folder in ModelNet40's
-            layout; or a file. Files hold
-            "points" (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
+        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one where
+            datasets are kept (`spoonful.data.places`), as "modelnet40". Files hold "points"
+            (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
             these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
             list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
             "{split}" in a file's name stands for the split. Points that are whole numbers are
@@ -44,14 +44,17 @@ def load(
     if name == "synthetic":
         return synthetic.load(split, per_category=per_category, points=points)
     path = Path(name.replace("{split}", split)).expanduser()
+    if not path.exists() and path.name == str(path) and name != "modelnet40":
+        kept = (folder / path for folder in places.folders())
+        path = next((each for each in kept if each.exists()), path)
     if path.is_dir() or name == "modelnet40":
         loader = importlib.import_module("spoonful.data.modelnet40")
         corpus: Corpus = loader.load(split, root=path if path.is_dir() else None)
         return corpus
     if path.suffix not in _KINDS:
         raise ValueError(
-            f"data.corpus must be 'synthetic', a folder, or a file of type {', '.join(_KINDS)}; "
-            f"got {name!r}"
+            f"data.corpus must be 'synthetic', a folder, a file of type {', '.join(_KINDS)}, or "
+            f"the name of one in {' or '.join(map(str, places.folders()))}; got {name!r}"
         )
     if not path.is_file():
         raise FileNotFoundError(f"there is no corpus at {path}")
