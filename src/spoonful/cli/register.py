@@ -188,8 +188,8 @@ def register_command(
                     up=cast(Up, up),
                     command=_command(source, target, single, method, voxel, unit, scale, up, seed),
                 )
-        except (OSError, ValueError) as error:
-            # A full disk must not take the answer along.
+        except Exception as error:
+            # A full disk or a missing package must not take the answer along.
             failure = error
     if as_json:
         outputs = {name: str(path) for name, path in written.items()}
