@@ -26,6 +26,7 @@ LAYERS = [
     {"pipeline", "analysis"},
     {"serve"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -35,6 +35,13 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys):
     assert error.startswith("error: no benchmark named 'nonsense'; there are: ")
 
 
+def test_a_missing_file_is_named_first(tmp_path, capsys):
+    missing = tmp_path / "a.json"
+    assert run(["compare", str(missing), str(missing)]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert error == f"error: {missing}: no such file or directory"
+
+
 def test_debug_shows_the_traceback(capsys):
     assert run(["--debug", "bench", "nonsense"]) == 2
     assert "Traceback" in capsys.readouterr().err
@@ -51,7 +58,10 @@ def test_bad_usage_exits_with_2_and_no_traceback(arguments, capsys):
 
 
 def test_without_the_cli_extra_the_command_says_what_to_install():
-    code = "import sys; sys.modules['typer'] = None; from spoonful.cli import main; main()"
+    code = (
+        "import sys, runpy; sys.modules['typer'] = None; "
+        "runpy.run_module('spoonful', run_name='__main__')"  # python -m spoonful
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == (

@@ -129,7 +129,12 @@ def test_a_wrong_extension_is_noticed(suffix: str, tmp_path: Path) -> None:
 def test_an_unknown_extension_lists_the_known_ones(tmp_path: Path) -> None:
     message = refusal(tmp_path / "cloud.doc", b"1 2 3")
     assert "cannot tell the format from '.doc'; known are .ply, .pcd" in message
-    assert "a name without extension" in refusal(tmp_path / "cloud", b"1 2 3")
+    assert "from a name without extension; " in refusal(tmp_path / "cloud", b"1 2 3")
+
+
+def test_a_cloud_that_lies_on_its_side_is_not_three_points(tmp_path: Path) -> None:
+    wide = npy("(3, 500)", body=bytes(3 * 500 * 8))
+    assert "(3, 500): is it transposed?" in refusal(tmp_path / "wide.npy", wide)
 
 
 @pytest.mark.parametrize(

@@ -61,19 +61,19 @@ def root(
 
     [bold]Examples[/bold]
 
-      spoonful demo --out demo               register a built-in pair, write a picture and a page
+      spoonful demo --out demo               a built-in pair, with a page
 
       spoonful register a.ply b.pcd --report out.html
 
-      spoonful data show rpm-crop --item 3   look at an item of a protocol
+      spoonful data show rpm-crop --item 3   an item of a protocol
 
-      spoonful train quick                   train a small model on the built-in shapes
+      spoonful train quick                   a small model on built-in shapes
 
       spoonful evaluate icp rpmnet --protocol rpm-crop
 
       spoonful reproduce rpm-crop --budget 10m
 
-      spoonful --debug COMMAND ...           a traceback instead of a one-line error
+      spoonful --debug COMMAND ...           with a traceback
     """
     if version:
         typer.echo(f"spoonful {spoonful.__version__}")
@@ -101,10 +101,17 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             traceback.print_exc()
         else:
-            message = " ".join(str(error).split()) or type(error).__name__
+            message = _line(error)
             # A message may hold brackets of its own, as in pip install 'spoonful[data]'.
             line = f"[red]error:[/red] {escape(message)}"
             Console(stderr=True, soft_wrap=True).print(line, markup=True)
         users_mistake = isinstance(error, (ValueError, TypeError, OSError, ImportError))
         return 2 if users_mistake else 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _line(error: Exception) -> str:
+    """What went wrong, on one line."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return " ".join(str(error).split()) or type(error).__name__

@@ -57,6 +57,9 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> Arrays:
     return Arrays(vertices, normals=stack(_NORMAL), colors=stack(_COLOR))
 
 
+MOST_COLUMNS = 64  # of a table of three rows; one with more is a cloud that lies on its side
+
+
 def from_table(table: NDArray[Any]) -> Arrays:
     """Columns without names: x, y, z, then normals and colours as far as the numbers show.
 
@@ -65,6 +68,8 @@ def from_table(table: NDArray[Any]) -> Arrays:
     """
     if table.ndim != 2 or table.shape[1] < 3:
         raise ValueError(f"a cloud has rows of at least 3 numbers, this has shape {table.shape}")
+    if len(table) in (3, 6) and table.shape[1] > MOST_COLUMNS:
+        raise ValueError(f"its shape is {table.shape}: is it transposed? A cloud has a row a point")
     found: dict[str, NDArray[Any]] = {}
     for start in (3, 6):
         columns = table[:, start : start + 3]

@@ -61,8 +61,9 @@ FORMATS = {
 def format_of(path: PurePath) -> Format:
     """The format of a file, by its extension."""
     if path.suffix.lower() not in FORMATS:
+        ending = repr(path.suffix) if path.suffix else "a name without extension"
         raise CloudFileError(
-            f"{path}: cannot tell the format from {path.suffix or 'a name without extension'!r}; "
+            f"{path}: cannot tell the format from {ending}; "
             f"known are {', '.join(FORMATS)}"
         )
     return FORMATS[path.suffix.lower()]
