@@ -90,11 +90,10 @@ def test_notes_at_the_end_of_a_result_stay(monkeypatch, tmp_path):
 def test_the_layer_is_timed_beside_a_multiplication():
     layer = load_benchmark("layer")
     times = layer.from_python("2x8", 3, "cpu", 0.01)
-    ours = "ours: Kabsch + 3"
-    assert list(times) == [
-        *("one multiplication, s * t", ours, f"{ours}, backward in the calling thread")
-    ]
-    assert min(times.values()) > 0
+    runs = ["one multiplication, s * t", "ours: Kabsch + 3"]
+    assert list(times) == [*runs, *(f"{run}, backward in the calling thread" for run in runs)]
+    for waiting_seldom, waiting_each_time in times.values():
+        assert min(waiting_seldom, waiting_each_time) > 0
     assert torch.autograd.is_multithreading_enabled()
 
 
