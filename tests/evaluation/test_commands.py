@@ -106,7 +106,8 @@ def test_a_table_says_which_rows_have_a_spread_and_which_an_interval(run):
 
     one = ReproducedRow("ICP", 4 * (Cell(1.0, ours=2.0, interval=Interval(1, 3)),), "toys")
     many = ReproducedRow("DCP-v2", 4 * (Cell(1.0, ours=2.0, spread=0.5),), "toys")
-    assert " 95 % interval " in shown(one)
+    # The paper calls its own rows "ours", so ours are "here".
+    assert re.search(r"^method +paper +here +95 % interval +here - paper ", shown(one), re.M)
     assert "spread or 95 %" not in shown(one)
     assert " spread " in shown(many)
     assert "spread or 95 % interval" in shown(one, many)

@@ -186,7 +186,7 @@ def test_other_data_than_the_papers_is_said_and_its_own_is_not(make):
     same = make(whole, FakeTrainer(), test=own)
     assert not any("ModelNet40" in remark for remark in same.remarks)
     part = make("dcp-noise", FakeTrainer(), test=own)
-    assert f"Ours is a part of ModelNet40: {len(own)} test items of 2468." in part.remarks
+    assert f"Only a part of ModelNet40 is here: {len(own)} test items of 2468." in part.remarks
 
 
 def test_scans_are_never_trained_and_tested_on_alike(make, tmp_path):

@@ -37,7 +37,7 @@ def reproduce_command(
     seeds: Annotated[int | None, typer.Option(help="Training runs a row.")] = None,
     row: Annotated[list[str] | None, typer.Option(help="Make this row; may be repeated.")] = None,
     layer: Annotated[
-        str, typer.Option(help="Our layer: source, target, perturbed or detached.")
+        str, typer.Option(help="The layer: source, target, perturbed or detached.")
     ] = "source",
     settings: Annotated[
         list[str] | None,
@@ -122,9 +122,10 @@ def show(console: Console, found: Reproduction) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
     table.add_column("method", max_width=20)
     table.add_column("", no_wrap=True)
-    for name in ("paper", "ours", sure, "ours - paper"):
+    # "Here", since "ours" is what the paper calls its own rows.
+    for name in ("paper", "here", sure, "here - paper"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ours from")
+    table.add_column("made from")
     headings = "\n".join(map(heading, paper.columns))
     for row in found.rows:
         table.add_row(

@@ -370,16 +370,16 @@ def _remarks(
     size = "" if items is None else f", {items} test items"
     if name.startswith(SYNTHETIC):
         remarks.append(
-            f"Ours is trained and tested on the embedded synthetic shapes{size}, not on "
+            f"Trained and tested here on the embedded synthetic shapes{size}, not on "
             f"{paper.data}: compare rows with each other, not with the paper."
         )
     elif name.split("/")[0].lower() != paper.data.lower():
         remarks.append(
-            f"Ours is trained and tested on {name}{size}; the paper's is on {paper.data}: compare "
+            f"Trained and tested here on {name}{size}; the paper's is on {paper.data}: compare "
             "rows with each other first."
         )
     elif items is not None and paper.items not in (None, items):
-        remarks.append(f"Ours is a part of {paper.data}: {items} test items of {paper.items}.")
+        remarks.append(f"Only a part of {paper.data} is here: {items} test items of {paper.items}.")
     if limit is not None:
         remarks.append(f"Measured on the first {limit} items only.")
     cut = any(result.training.get("budget_s") for row in rows for result in row.results)
@@ -399,7 +399,7 @@ def _remarks(
             f"{', '.join(hardly)}."
         )
     if layer != "source":
-        remarks.append(f"Our layer is in the mode {layer!r}.")
+        remarks.append(f"The layer is in the mode {layer!r}.")
     if settings:
         remarks.append(f"Trained with other settings than the paper's: {', '.join(settings)}.")
     if any(_bf16(result.training) for row in rows for result in row.results):

@@ -388,7 +388,7 @@ _ALL = (
             "of dcp-unseen; so that is what is measured.",
             "The printed point distances cannot be the defined ones: errors of 2 degrees and 0.005 "
             "move points of the unit ball by some 0.03, not by 0.49, and 0.49 hardly changes from "
-            "row to row. Ours follow the definition.",
+            "row to row. Those made here follow the definition.",
         ),
     ),
     PaperTable(
