@@ -91,6 +91,14 @@ def test_a_signal_stops_every_run_and_starts_no_other(tmp_path, monkeypatch, cap
     assert "a signal stopped the sweep" in capfd.readouterr().err
 
 
+def test_a_run_stopped_within_an_epoch_stands_where_its_checkpoint_is(tmp_path, pretend):
+    (todo,) = sweep.jobs([small()], seeds=[0])
+    (tmp_path / todo.name).mkdir()
+    (tmp_path / todo.name / "step-000000017.safetensors").touch()
+    (outcome,) = sweep.sweep([todo], tmp_path, seconds=0, quiet=True)
+    assert (outcome.state, outcome.result["step"]) == ("stopped", 17)
+
+
 @pytest.mark.slow
 def test_a_cluster_runs_the_same_jobs(tmp_path, pretend):
     pytest.importorskip("ray")

@@ -243,9 +243,12 @@ def _outcome(folder: Path, name: str, failure: str | None) -> Outcome:
         return Outcome(name, "finished", json.loads((folder / checkpoint.RESULT).read_text()))
     lines = [line for line in Journal(folder).lines() if "validation" in line]
     result = lines[-1] if lines else {}
+    checkpoints = checkpoint.found(folder)
+    if checkpoints:  # the log is of whole epochs
+        result = {**result, "step": int(checkpoints[-1].stem.removeprefix("step-"))}
     if failure is not None:
         return Outcome(name, "failed", result, failure)
-    return Outcome(name, "stopped" if checkpoint.found(folder) else "waiting", result)
+    return Outcome(name, "stopped" if checkpoints else "waiting", result)
 
 
 def _last_line(path: Path) -> str:
