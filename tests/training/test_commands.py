@@ -1,7 +1,9 @@
 """The commands: `spoonful train`, `spoonful sweep`, and their twin without typer."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ import pytest
 
 from spoonful.training import corpora
 from spoonful.training.__main__ import main
+from spoonful.training.step import Stepper
 from training.small import SMALL, blobs
 
 
@@ -38,6 +41,24 @@ def test_mistakes_are_one_line(tmp_path, flags, capsys):
     assert (
         capsys.readouterr().err == f"error: out must be a folder, and {tmp_path}/file is a file\n"
     )
+
+
+def test_who_waits_for_a_training_hears_that_a_signal_stopped_it(tmp_path, flags, monkeypatch):
+    pytest.importorskip("typer")
+    from spoonful.cli.app import run
+
+    take = Stepper.__call__
+
+    def interrupted(self, *arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return take(self, *arguments)
+
+    command = ["train", "quick", *flags, "--out", str(tmp_path / "run")]
+    assert run([*command, "--seconds", "0"]) == 0
+    with monkeypatch.context() as during:
+        during.setattr(Stepper, "__call__", interrupted)
+        assert run(command) == 130
+    assert run(command) == 0
 
 
 def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 def main() -> None:
     """Run the command; every expected failure is one line and a non-zero exit."""
     from spoonful.extras import MissingExtra, require
 
+    warnings.showwarning = _show
     try:
         require("typer", extra="cli", why="The spoonful command")
     except MissingExtra as error:
@@ -19,3 +21,8 @@ def main() -> None:
         sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _show(message: Warning | str, *where: object, **more: object) -> None:
+    """A warning for people: what it says, not the line of code it comes from."""
+    print(f"warning: {message}", file=sys.stderr)

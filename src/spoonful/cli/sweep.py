@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from spoonful.cli.train import STOPPED
 from spoonful.training import sweep as sweeps
 from spoonful.training.options import configure, grid, numbers
 from spoonful.training.schedule import seconds
@@ -61,3 +62,5 @@ def sweep(
     typer.echo(sweeps.table(outcomes))
     if any(outcome.state == "failed" for outcome in outcomes):
         raise typer.Exit(1)
+    if limit is None and any(outcome.state in ("stopped", "waiting") for outcome in outcomes):
+        raise typer.Exit(STOPPED)

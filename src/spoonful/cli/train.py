@@ -18,6 +18,8 @@ PRESET = "quick, dcp/clean, dcp/unseen, dcp/3dmatch, rpmnet/jitter, rpmnet/crop,
 rpmnet/crop-no-inlier, pointnetlk/clean, pointnetlk/unseen, pointnetlk/crop; +source, +target, \
 +perturbed or +detached adds the layer, +matches a loss on the matches."
 
+STOPPED = 130  # exit code of what Ctrl-C, or another signal, stopped
+
 
 def train(
     preset: Annotated[str, typer.Argument(help=PRESET)] = "quick",
@@ -75,3 +77,5 @@ def train(
     weights = folder / checkpoint.BEST
     there = weights if weights.is_file() else f"none before a validation; checkpoints in {folder}"
     console.print(f"weights  {there}", highlight=False, soft_wrap=True)
+    if not result.finished and limit is None:  # so a signal did it: whoever waits must not go on
+        raise typer.Exit(STOPPED)

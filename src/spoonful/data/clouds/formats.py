@@ -63,8 +63,7 @@ def format_of(path: PurePath) -> Format:
     if path.suffix.lower() not in FORMATS:
         ending = repr(path.suffix) if path.suffix else "a name without extension"
         raise CloudFileError(
-            f"{path}: cannot tell the format from {ending}; "
-            f"known are {', '.join(FORMATS)}"
+            f"{path}: cannot tell the format from {ending}; known are {', '.join(FORMATS)}"
         )
     return FORMATS[path.suffix.lower()]
 
