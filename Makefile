@@ -8,6 +8,8 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Byte code is compiled once, not by every process that a test starts.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint types unit test-gpu format viewer clean help
 

@@ -14,6 +14,7 @@ ValueError: there is no setting 'optimizer.rl'; did you mean 'optimizer.lr'?
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -272,11 +273,18 @@ def names() -> list[str]:
     return [path for path, *_ in _settings(Config())]
 
 
+@functools.cache
+def _kinds(section: type) -> dict[str, Any]:
+    """The types of a section's settings. (To evaluate annotations takes longer than all else.)"""
+    return get_type_hints(section)
+
+
 def _settings(
     section: Any, prefix: str = ""
 ) -> Iterator[tuple[str, Any, Any, tuple[float, float] | None]]:
     """Path, value, type and range of every setting."""
-    kinds = get_type_hints(type(section))
+    kind: Any = type(section)
+    kinds = _kinds(kind)
     for each in fields(section):
         value = getattr(section, each.name)
         if is_dataclass(value):
