@@ -99,7 +99,7 @@ def demo(
     )
     console.print(
         f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)\n"
-        "your own spoonful register source.ply target.ply --report report.html",
+        "yours    spoonful register source.ply target.ply --report report.html",
         highlight=False,
         markup=False,
         soft_wrap=True,
