@@ -171,7 +171,11 @@ def stored() -> list[str] | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="spoonful bench classical", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="spoonful bench classical",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--device", default="cpu", help="where ours works")
     parser.add_argument("--pairs", type=int, default=PAIRS, help="in one call")
     parser.add_argument("--rounds", type=int, default=2, help="of which the median is taken")

@@ -122,7 +122,11 @@ def contenders(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="spoonful bench data", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="spoonful bench data",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--device", default="cpu", help="where PairGenerator works")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's")
     parser.add_argument("--batch", type=int, default=32, help="pairs in a batch")

@@ -207,7 +207,11 @@ def copy_rate(device: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="spoonful bench layer", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="spoonful bench layer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's")
     parser.add_argument("--sizes", nargs="+", help="batch x points, e.g. 32x1024 4096x4096")

@@ -88,7 +88,11 @@ def errors(rotation: Tensor, truth: Tensor, matrix: Tensor, line: bool) -> tuple
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="spoonful bench rotation", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="spoonful bench rotation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--count", type=int, default=90_000, help="matrices of each class")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")

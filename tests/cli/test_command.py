@@ -35,6 +35,14 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys):
     assert error.startswith("error: no benchmark named 'nonsense'; there are: ")
 
 
+def test_a_benchmark_answers_for_its_own_options(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["spoonful"])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(SystemExit, match="0"):
+        run(["bench", "layer", "--help"])
+    assert "--sizes" in capsys.readouterr().out
+
+
 def test_a_missing_file_is_named_first(tmp_path, capsys):
     missing = tmp_path / "a.json"
     assert run(["compare", str(missing), str(missing)]) == 2

@@ -11,12 +11,19 @@ import typer
 
 from spoonful.names import named
 
-PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
+# --help, too, is for the benchmark to answer.
+PASS_THROUGH = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="A file of benchmarks/, without .py: layer, data.")],
+    name: Annotated[
+        str, typer.Argument(help="A file of benchmarks/, without .py: layer, models, training ...")
+    ],
 ) -> None:
     """Run a benchmark; further options go to it.
 
@@ -24,8 +31,13 @@ def bench(
 
       spoonful bench layer
 
+      spoonful bench layer --help
+
       spoonful bench layer --device cuda --save
     """
+    if name in ("-h", "--help"):
+        typer.echo(context.get_help())
+        return
     folder = _benchmarks()
     known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     script = named(name, known, what="benchmark")
