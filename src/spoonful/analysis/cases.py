@@ -102,11 +102,8 @@ def with_extent(
     True
     """
     with torch.no_grad():
-        m = moments(source, matches.float(), weights)
-        assert m.source is not None
-        assert m.target is not None
-        sizes = [each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (m.source, m.target)]
-        ratio = (sizes[0] / sizes[1]).sqrt()[:, None, None].to(matches.dtype)
+        ratio = moments(source, matches.float(), weights).extent_ratio()
+        ratio = ratio[:, None, None].to(matches.dtype)
     centre = matches.mean(-2, keepdim=True)
     return centre + factor * ratio * (matches - centre)
 

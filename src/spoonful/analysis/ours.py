@@ -62,7 +62,8 @@ def in_short(subject: Subject) -> Drawing:
         groups["training"] = subject.epoch.cases
     rows, facts = [], {}
     for name, cases in groups.items():
-        extent = float(_extent(cases).median())
+        ratio = moments(cases.source, cases.matches, cases.weights).extent_ratio()
+        extent = float((1 / ratio).median())
         facts[f"{name}: extent of the matches over their source's, median"] = extent
         for form in FORMS:
             found = measure(cases, form)
@@ -89,15 +90,6 @@ def in_short(subject: Subject) -> Drawing:
         shown=table,
         facts=facts,
     )
-
-
-def _extent(cases: Cases) -> Tensor:
-    """(K,) the extent of matches over that of their sources."""
-    m = moments(cases.source, cases.matches, cases.weights)
-    assert m.source is not None
-    assert m.target is not None
-    ratio = torch.stack([each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (m.target, m.source)])
-    return (ratio[0] / ratio[1]).sqrt()
 
 
 def divergence_vs_rho(subject: Subject) -> Drawing:

@@ -45,6 +45,18 @@ class Moments(NamedTuple):
     cross: Tensor
     total: Tensor
 
+    def extent_ratio(self) -> Tensor:
+        """(...) the root mean squared radius of the source over the target's; needs both spreads.
+
+        >>> cloud = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
+        >>> moments(cloud, cloud / 2).extent_ratio()
+        tensor(2.)
+        """
+        if self.source is None or self.target is None:
+            raise ValueError("extent_ratio needs the moments of both clouds, spreads='both'")
+        sizes = [each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (self.source, self.target)]
+        return (sizes[0] / sizes[1]).sqrt()
+
     def per_start(self, starts: int) -> Moments:
         """The same moments for each of `starts` rotations a cloud: a new dimension at the end."""
         batch = self.total.ndim

@@ -143,11 +143,7 @@ def behaviour(found: Registration, batch: Batch, iterations: int = 5) -> dict[st
     weights, mask = (
         None if each is None else each.cpu() for each in (found.weights, batch.source_mask)
     )
-    m = moments(source, matches, weights, mask)
-    assert m.source is not None
-    assert m.target is not None
-    sizes = [moment.diagonal(dim1=-2, dim2=-1).sum(-1) for moment in (m.source, m.target)]
-    values = {"extent_ratio": (sizes[0] / sizes[1]).sqrt()}
+    values = {"extent_ratio": moments(source, matches, weights, mask).extent_ratio()}
     forms: tuple[Form, Form] = ("source", "target")
     for form in forms:
         how = stability(
