@@ -19,16 +19,17 @@ def cache() -> Path:
     return Path.home() / ".cache" / "spoonful"
 
 
-def find(*names: str) -> Path | None:
-    """The first sub-folder with one of these names, or None.
+def find(*names: str, files: bool = False) -> Path | None:
+    """The first sub-folder, or with `files` also file, of one of these names; or None.
 
     >>> find("no-such-dataset") is None
     True
     """
     for folder in folders():
         for name in names:
-            if (folder / name).is_dir():
-                return folder / name
+            path = folder / name
+            if path.is_dir() or (files and path.exists()):
+                return path
     return None
 
 

@@ -74,10 +74,9 @@ def find_data(name: str) -> str:
     if path.exists() or "{split}" in name:
         return str(path)
     aliases = modelnet40.NAMES if name == "modelnet40" else ()
-    for folder in places.folders():
-        for alias in (name, *aliases):
-            if (folder / alias).exists():
-                return str(folder / alias)
+    found = places.find(name, *aliases, files=True)
+    if found is not None:
+        return str(found)
     looked = ", ".join(map(str, places.folders()))
     raise ValueError(
         f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "

@@ -45,8 +45,7 @@ def load(
         return synthetic.load(split, per_category=per_category, points=points)
     path = Path(name.replace("{split}", split)).expanduser()
     if not path.exists() and path.name == str(path) and name != "modelnet40":
-        kept = (folder / path for folder in places.folders())
-        path = next((each for each in kept if each.exists()), path)
+        path = places.find(path.name, files=True) or path
     if path.is_dir() or name == "modelnet40":
         loader = importlib.import_module("spoonful.data.modelnet40")
         corpus: Corpus = loader.load(split, root=path if path.is_dir() else None)
