@@ -84,7 +84,7 @@ def _apply(
     offsets: Tensor | None = None,
 ) -> Any:
     """Rotations (..., P, 3, 3) and translations (..., P, 3); without P if not `stacked`."""
-    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    dtype = working_dtype(source, target, weights)
     source, target = _dense(source, dtype), _dense(target, dtype)
     weights = None if weights is None else _dense(weights, dtype)
     start = None if start is None else _dense(start, dtype)

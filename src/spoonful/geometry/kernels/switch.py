@@ -62,7 +62,7 @@ def usable(
         return False
     if source.is_cuda:
         return cuda.available(source.device)
-    dtype = working_dtype(source, target, *(() if weights is None else (weights,)))
+    dtype = working_dtype(source, target, weights)
     return library(real_of(dtype)) is not None
 
 
