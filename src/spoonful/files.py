@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and what JSON can hold."""
+"""Files that are whole or not there, folders that are folders, and what JSON can hold."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
         draft.unlink(missing_ok=True)
         raise
     return final
+
+
+def check_folder(name: str, path: Path | None) -> None:
+    """Raise if what is to be a folder is a file; None and what is not there yet will do."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise ValueError(f"{name} must be a folder, and {path} is a file")
 
 
 def plain(value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+STOPPED = 130  # exit code of what Ctrl-C, or another signal, stopped
+
 
 def main() -> None:
     """Run the command; every expected failure is one line and a non-zero exit."""
@@ -20,7 +22,7 @@ def main() -> None:
 
         sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(STOPPED)
 
 
 def _show(message: Warning | str, *where: object, **more: object) -> None:

@@ -15,6 +15,7 @@ from spoonful.analysis.report import FIGURES, WITHOUT_MODEL, analyze, check_name
 from spoonful.analysis.subject import open_subject, read_curves, small
 from spoonful.cli.evaluate import pick_device
 from spoonful.extras import require
+from spoonful.files import check_folder
 
 
 def analyze_command(
@@ -64,8 +65,7 @@ def analyze_command(
     chosen = check_names(names or ())
     require("matplotlib", extra="plot", why="Drawing figures")  # before the work, not after it
     console = Console()
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a folder, and {out} is a file")
+    check_folder("--out", out)
     for name, value in (("--pairs", pairs), ("--steps", steps), ("--batch-size", batch_size)):
         if value < 2:
             raise ValueError(f"{name} must be at least 2, got {value}")

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 import spoonful
 from spoonful.cli import (
+    STOPPED,
     analyze,
     bench,
     compare,
@@ -91,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         outcome = app(args=rest, standalone_mode=False)
     except typer.Abort:
-        return 130
+        return STOPPED
     except Exception as error:
         # Usage errors (unknown option, missing argument) know how to show themselves.
         show = getattr(error, "show", None)

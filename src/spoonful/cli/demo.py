@@ -13,6 +13,7 @@ from rich.table import Table
 from torch import Tensor
 
 from spoonful.data import synthetic
+from spoonful.files import check_folder
 from spoonful.geometry import Pose, nearest, rotation_from_vector
 from spoonful.metrics import rotation_error_degrees, translation_error
 from spoonful.pipeline import METHODS, register
@@ -44,8 +45,7 @@ def demo(
 
       spoonful demo --seed 3 --method auto
     """
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"--out must be a folder, and {out} is a file")
+    check_folder("--out", out)
     if method not in METHODS:
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
     console = Console()

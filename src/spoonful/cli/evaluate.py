@@ -30,6 +30,7 @@ from spoonful.evaluation import (
 from spoonful.evaluation import tables as paper
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
+from spoonful.files import check_folder
 
 _WIDE = 120  # columns that hold a table without breaking its intervals
 _SHORT = 12  # characters of settings that are never broken
@@ -71,8 +72,7 @@ def evaluate_command(
       torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine --protocol rpm-crop
     """
     card = protocols.get(protocol)
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"--out must be a folder, and {out} is a file")
+    check_folder("--out", out)
     with processes() as rank:
         console = wide(Console(quiet=rank != 0))
         chosen = [open_method(text, card.name) for text in method]

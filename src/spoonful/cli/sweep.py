@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spoonful.cli.train import STOPPED
+from spoonful.cli import STOPPED
 from spoonful.training import sweep as sweeps
 from spoonful.training.options import configure, grid, numbers
 from spoonful.training.schedule import seconds

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from spoonful.cli import STOPPED
 from spoonful.training import checkpoint
 from spoonful.training import train as run
 from spoonful.training.options import configure, folder_name
@@ -17,8 +18,6 @@ from spoonful.training.schedule import clock, seconds
 PRESET = "quick, dcp/clean, dcp/unseen, dcp/3dmatch, rpmnet/jitter, rpmnet/crop, \
 rpmnet/crop-no-inlier, pointnetlk/clean, pointnetlk/unseen, pointnetlk/crop; +source, +target, \
 +perturbed or +detached adds the layer, +matches a loss on the matches."
-
-STOPPED = 130  # exit code of what Ctrl-C, or another signal, stopped
 
 
 def train(

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from spoonful.data.clouds import Cloud
 from spoonful.extras import MissingExtra, require
-from spoonful.files import plain, write_whole
+from spoonful.files import check_folder, plain, write_whole
 from spoonful.pipeline import register
 from spoonful.pipeline.inputs import as_cloud, scaled
 from spoonful.pipeline.posefile import read_pose
@@ -205,8 +205,7 @@ def register_pairs(
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file: out must be a folder")
+    check_folder("out", folder)
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
     keys = {pair.id: _key(pair, settings) for pair in pairs}
     done = _finished(folder, keys)

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.files import plain
+from spoonful.files import check_folder, plain
 from spoonful.geometry import SpoonfulLayer
 from spoonful.training import build, checkpoint, corpora, distributed, tensorfile
 from spoonful.training.board import Board
@@ -105,8 +105,7 @@ def train(
         TrainingFailed: the loss was not finite many times in a row.
     """
     folder = None if out is None else Path(out)
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise ValueError(f"out must be a folder, and {folder} is a file")
+    check_folder("out", folder)
     group, device = distributed.join(config.runtime.device)
     try:
         trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
