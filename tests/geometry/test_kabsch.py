@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 import pytest
-import roma
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +43,7 @@ def test_recovers_the_pose_of_rigidly_moved_points(generator):
 
 
 def test_agrees_with_roma_on_noisy_weighted_points(generator):
+    roma = pytest.importorskip("roma")
     source = torch.randn(6, 30, 3, generator=generator, dtype=torch.float64)
     target = torch.randn(6, 30, 3, generator=generator, dtype=torch.float64)
     weights = torch.rand(6, 30, generator=generator, dtype=torch.float64)
