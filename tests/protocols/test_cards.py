@@ -18,6 +18,7 @@ HASHES = {
     "rpm-crop": "e2421037da",
     "3dmatch-30": "35ba03ed30",
     "dcp-twice-sampled": "2ea8e3ad9d",
+    "dcp-unseen-twice-sampled": "aec2cebeb0",
     "rpm-crop-once-sampled": "6114d0d90f",
 }
 

@@ -456,6 +456,13 @@ _CARDS = {
             sampling="disjoint",
         ),
         replace(
+            _DCP,
+            name="dcp-unseen-twice-sampled",
+            summary="As dcp-twice-sampled, on categories never seen in training.",
+            sampling="disjoint",
+            categories="halves",
+        ),
+        replace(
             _RPM_CROP,
             name="rpm-crop-once-sampled",
             summary="Beyond the paper: as rpm-crop, but points are drawn and jittered once, before "
