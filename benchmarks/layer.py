@@ -29,7 +29,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tests")]
 
-from _harness import captured, in_a_row, machine, race, save, table
+from _harness import captured, in_a_row, machine, on_one_core, race, save, table
 from oracles import literal, plain
 from spoonful import SpoonfulLayer, kabsch
 from spoonful.geometry import kernels
@@ -37,10 +37,12 @@ from spoonful.geometry import kernels
 CPU_SIZES = ["32x1024", "256x1024", "32x16384"]
 GPU_SIZES = ["32x1024", "256x1024", "1024x1024", "32x16384", "4096x4096"]
 BYTES = 3 * 28  # of a point and its weight: read, read again, and their gradients written
+ONE_CORE = ", all threads on one core"
 OURS, SVD, LITERAL = "ours: Kabsch + {n}", "SVD Kabsch alone", "SVD Kabsch + literal {n}"
 REFINEMENTS = (0, 1, 5, 10)
 AIMS = [  # of Kabsch + 5 on one H200: size, column, milliseconds
     ("32x1024", "from Python, in a row", 0.15),
+    ("32x1024", "from Python, in a row" + ONE_CORE, 0.15),
     ("32x1024", "in a graph", 0.05),
     ("4096x4096", "in a graph", 0.5),
 ]
@@ -177,8 +179,8 @@ def from_python(size: str, iterations: int, device: str, seconds: float) -> dict
 
     Waiting for the device after a hundred, and after each.
 
-    Autograd goes backward in a thread of its own for each GPU, and waking it takes time; in the
-    calling thread it does not.
+    Autograd goes backward in a thread of its own for each GPU, and waking it takes time: less if
+    both threads have one core, and none in the calling thread.
     """
     leaves = clouds_of(*numbers(size), device)
     _, run = refining(iterations, leaves)
@@ -189,6 +191,8 @@ def from_python(size: str, iterations: int, device: str, seconds: float) -> dict
 
     runs = {"one multiplication, s * t": product, OURS.format(n=iterations): run}
     rows = {name: times(run) for name, run in runs.items()}
+    with on_one_core():
+        rows |= {f"{name}{ONE_CORE}": times(run) for name, run in runs.items()}
     with torch.autograd.set_multithreading_enabled(False):
         for name, run in runs.items():
             rows[f"{name}, backward in the calling thread"] = times(run)
@@ -278,7 +282,8 @@ def main() -> None:
                 [[name, *(f"{ms:.3f}" for ms in times)] for name, times in alone.items()],
             )
         )
-        found[sizes[0], "from Python, in a row"] = alone[mine][0]
+        for where in ("", ONE_CORE):
+            found[sizes[0], "from Python, in a row" + where] = alone[mine + where][0]
         text += ["", table(["aim", "measured", ""], aims(found, by_number))]
     report = "\n".join(text) + "\n"
     print(report)

@@ -1,5 +1,7 @@
 """The benchmark of whole trainings: its parts are those of an epoch, its trace is read right."""
 
+import os
+
 import pytest
 import torch
 
@@ -91,10 +93,20 @@ def test_the_layer_is_timed_beside_a_multiplication():
     layer = load_benchmark("layer")
     times = layer.from_python("2x8", 3, "cpu", 0.01)
     runs = ["one multiplication, s * t", "ours: Kabsch + 3"]
-    assert list(times) == [*runs, *(f"{run}, backward in the calling thread" for run in runs)]
+    ways = ("", ", all threads on one core", ", backward in the calling thread")
+    assert list(times) == [f"{run}{way}" for way in ways for run in runs]
     for waiting_seldom, waiting_each_time in times.values():
         assert min(waiting_seldom, waiting_each_time) > 0
     assert torch.autograd.is_multithreading_enabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone lets us choose cores")
+def test_threads_get_their_cores_back():
+    harness = load_benchmark("_harness")
+    before = os.sched_getaffinity(0)
+    with harness.on_one_core():
+        assert len(os.sched_getaffinity(0)) == 1
+    assert os.sched_getaffinity(0) == before
 
 
 def test_memory_is_counted_from_before_a_step_is_recorded(monkeypatch):
