@@ -127,9 +127,9 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
         *_measured("icp", batch=128),
         *_measured("rpm", batch=128),
     )
-    for network, weights in shipped.DEFAULTS.items():
-        if weights in shipped.names():
-            batched += tuple(_measured(network, tuned_on=(), batch=16))
+    networks = [name for name, weights in shipped.DEFAULTS.items() if weights in shipped.names()]
+    for network in networks:
+        batched += tuple(_measured(network, tuned_on=(), batch=16))
     # Less time in trials, of which there are many.
     short, long = ({"time_limit": share * options.goicp_seconds} for share in (0.5, 1.0))
     waiting_too: tuple[Tune | Measure, ...] = (
@@ -140,10 +140,10 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     together = 8 if torch.device(device).type == "cpu" else 64
     times = tuple(
         Measure(name, settings, on, *((8, 1) if name in one_by_one else (together, together)))
-        for name in (*one_by_one, "icp", "rpm")
+        for name in (*one_by_one, "icp", "rpm", *networks)
         for on in two
         for settings in ("published", "tuned")
-        if (name, settings) != ("icp-open3d", "tuned")
+        if settings == "published" or name not in ("icp-open3d", *networks)
     )
     waiting = max(1, min(5, cores // 3))
     found = [
@@ -497,12 +497,18 @@ def _row(found: Result) -> dict[str, Any]:
             for metric, (summary, intervals) in found.statistics.items()
             if metric in _METRICS
         },
+        # How many pairs end beyond so many degrees; what is not finite is beyond all.
+        "beyond": {
+            f"{degrees:g}": int((~(found.errors["rotation_degrees"] <= degrees)).sum())
+            for degrees in _BEYOND
+        },
         "created": found.created,
         "versions": dict(found.versions),
         "machine": dict(found.machine),
     }
 
 
+_BEYOND = (0.005, 0.2, 1, 5, 90, 150)
 _METRICS = (
     *("rotation_rpmnet_degrees", "rotation_dcp_degrees", "rotation_degrees"),
     *("translation", "translation_axes"),
