@@ -92,6 +92,15 @@ def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
     assert (tmp_path / "table.json").is_file()
 
 
+def test_a_narrow_terminal_breaks_no_words_of_a_row():
+    row = ReproducedRow("ICP", 4 * (Cell(1.0),), "icp needs what is not here, in many words")
+    found = Reproduction(tables.get("dcp-clean"), (row,), "toys")
+    for width, line in ((80, "ICP: icp needs what is not here, in many words"), (120, "made from")):
+        console = Console(file=StringIO(), width=width)
+        reproduce.show(console, found)
+        assert line in console.file.getvalue()
+
+
 def test_reproduce_without_a_table_lists_them(run):
     text = run("reproduce")
     assert all(name in text for name in tables.names())

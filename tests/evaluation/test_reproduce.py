@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import os
+import re
 import signal
 from dataclasses import replace
 from functools import partial
@@ -170,6 +171,17 @@ def test_several_seeds_give_a_mean_and_a_spread(make):
     assert cell.spread == pytest.approx(torch.tensor(runs).double().std().item())
     assert (cell.paper, cell.paper_spread) == (4.264873, 1.667)
     assert any("3 training runs a row; the paper has 26" in remark for remark in found.remarks)
+
+
+def test_what_is_trained_and_measured_is_shown_unless_quiet(make, capsys):
+    make("dcp-noise", trainer := FakeTrainer())
+    lines = capsys.readouterr().err.splitlines()
+    assert re.match(r"DCP-v2, seed 0: training in .*seed-0$", lines[0])
+    assert lines[1] == "DCP-v2  2/2 items measured"
+    assert len(lines) == 4
+    make("dcp-noise", trainer, seeds=2, quiet=True)
+    assert capsys.readouterr().err == ""
+    assert [job.quiet for job in trainer.jobs] == [False, False, True, True]
 
 
 def test_embedded_data_is_said_plainly(make):

@@ -17,6 +17,8 @@ from spoonful.evaluation.reproduce import Cell, to_json
 from spoonful.evaluation.result import write_text
 from spoonful.training import schedule
 
+_ROOM = 100  # columns; in fewer, what a row was made from is under the table instead of beside it
+
 
 def reproduce_command(
     table: Annotated[
@@ -47,6 +49,7 @@ def reproduce_command(
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON, too.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Print a table of the paper beside ours: train or load what is missing, and measure it.
 
@@ -64,25 +67,23 @@ def reproduce_command(
     if table is None:
         list_tables(console)
         return
-    errors = Console(stderr=True)
     try:
-        with errors.status("starting") as status:
-            found = reproduce(
-                table,
-                data=data,
-                runs=runs,
-                budget=None if budget is None else schedule.seconds(budget),
-                seeds=seeds,
-                rows=row,
-                layer=layer,
-                settings=settings or (),
-                train=train,
-                device=pick_device(device),
-                limit=limit,
-                progress=lambda text: status.update(escape(text)),
-            )
+        found = reproduce(
+            table,
+            data=data,
+            runs=runs,
+            budget=None if budget is None else schedule.seconds(budget),
+            seeds=seeds,
+            rows=row,
+            layer=layer,
+            settings=settings or (),
+            train=train,
+            device=pick_device(device),
+            limit=limit,
+            quiet=quiet,
+        )
     except KeyboardInterrupt:
-        errors.print("stopped; the same command goes on", highlight=False)
+        Console(stderr=True).print("stopped; the same command goes on", highlight=False)
         raise
     show(console, found)
     if out is not None:
@@ -125,17 +126,21 @@ def show(console: Console, found: Reproduction) -> None:
     # "Here", since "ours" is what the paper calls its own rows.
     for name in ("paper", "here", sure, "here - paper"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("made from")
+    beside = console.width >= _ROOM
+    if beside:
+        table.add_column("made from")
     headings = "\n".join(map(heading, paper.columns))
     for row in found.rows:
         table.add_row(
             row.label,
             headings,
             *("\n".join(map(shown, row.cells)) for shown in (_paper, _ours, _sure, _difference)),
-            escape(row.ours_from),
+            *([escape(row.ours_from)] if beside else []),
             end_section=True,
         )
     console.print(table)
+    for row in [] if beside else found.rows:
+        console.print(f"{escape(row.label)}: {escape(row.ours_from)}", highlight=False)
     for note in paper.notes:
         console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -23,6 +23,7 @@ from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data, open_me
 from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
 from spoonful.evaluation.trained import Job, Trained, train_job
 from spoonful.extras import MissingExtra
+from spoonful.training.progress import Display
 
 # A row of fewer training steps is no result.
 _HARDLY = 100
@@ -135,7 +136,7 @@ def reproduce(
     limit: int | None = None,
     test: Corpus | Sequence[Any] | None = None,
     trainer: Trainer | None = None,
-    progress: Callable[[str], None] | None = None,
+    quiet: bool = False,
 ) -> Reproduction:
     """Make the numbers of one of the paper's tables.
 
@@ -159,7 +160,7 @@ def reproduce(
         limit: measure on the first so many test items only.
         test: the test data, if it is in memory already.
         trainer: what trains; None for `spoonful.training`.
-        progress: told in words what is being done.
+        quiet: show no progress.
 
     Returns:
         The `Reproduction`.
@@ -173,11 +174,11 @@ def reproduce(
     if count < 1:
         raise ValueError(f"seeds must be at least 1, got {count}")
     name = SYNTHETIC if data is None else data
-    say = progress or (lambda _: None)
     protocol = protocols.get(paper.protocol)
     if test is None:
-        say(f"opening {name}")
-        test = open_data(name, "test", protocol)
+        with Display(paper.name, quiet=quiet) as display:
+            display.now(f"opening {name}")
+            test = open_data(name, "test", protocol)
     scans = not isinstance(test, Corpus)
     if scans and train and "{split}" not in name:
         raise ValueError(
@@ -201,7 +202,7 @@ def reproduce(
         device=device,
         batch_size=batch_size,
         limit=limit,
-        say=say,
+        quiet=quiet,
     )
     made = []
     for row in paper.rows:
@@ -238,7 +239,7 @@ class _Maker:
     device: str
     batch_size: int
     limit: int | None
-    say: Callable[[str], None]
+    quiet: bool
 
     def baseline(self, name: str) -> Result:
         """The result of a method that is not trained."""
@@ -266,8 +267,10 @@ class _Maker:
             device=self.device,
             layer=self.layer,
             settings=self.settings,
+            quiet=self.quiet,
         )
-        self.say(f"{label}, seed {seed}: training in {folder}")
+        if self.train:
+            Display(f"{label}, seed {seed}", quiet=self.quiet).say(f"training in {folder}")
         found = self.trainer(job)
         if found is None:
             return None
@@ -286,15 +289,17 @@ class _Maker:
         return Result.load(file) if file.is_file() else None
 
     def _measured(self, method: Method, folder: Path) -> Result:
-        self.say(f"measuring {method.name} on {self.protocol.name}")
-        result = evaluate(
-            method,
-            self.protocol,
-            self.test,
-            batch_size=self.batch_size,
-            device=self.device,
-            limit=self.limit,
-        )
+        with Display(method.name, quiet=self.quiet) as display:
+            display.now(f"measuring on {self.protocol.name}")
+            result = evaluate(
+                method,
+                self.protocol,
+                self.test,
+                batch_size=self.batch_size,
+                device=self.device,
+                limit=self.limit,
+                progress=lambda done, total: display.count(done, total, "items measured"),
+            )
         result.save(self._file(folder))
         return result
 

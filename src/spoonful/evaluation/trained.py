@@ -38,6 +38,7 @@ class Job:
         device: to train on.
         layer: the mode of the refinement layer, for recipes that have one.
         settings: further settings of the training configuration, as "a.b=c".
+        quiet: show no progress.
     """
 
     recipe: Recipe
@@ -49,6 +50,7 @@ class Job:
     device: str = "cpu"
     layer: str = "source"
     settings: tuple[str, ...] = ()
+    quiet: bool = False
 
 
 class Trained(NamedTuple):
@@ -102,7 +104,7 @@ def train_job(job: Job) -> Trained | None:
                 out=job.folder,
                 corpus=shapes,
                 seconds=None if job.budget is None else _PATIENCE * job.budget,
-                quiet=True,
+                quiet=job.quiet,
             )
         if stop.asked:
             raise KeyboardInterrupt

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any
 
 from spoonful.training.schedule import clock
@@ -15,31 +16,55 @@ _PAUSE = 10.0
 
 
 class Display:
-    """Progress on standard error.
+    """Progress on standard error. At the end, or as a context manager, it leaves the last line.
 
     Args:
-        label: the run's name.
-        total: steps of the run, or None if that is not known yet.
+        label: of what is being done, as the run's name.
         quiet: show nothing.
     """
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self.label = label
         self.quiet = quiet
-        self._last = float("-inf")
+        self._last = time.monotonic()
         self._errors = ""
         self._live: Any = None
-        if not quiet and sys.stderr.isatty() and importlib.util.find_spec("rich") is not None:
-            from rich.console import Console
-            from rich.live import Live
+        self._moves = (
+            not quiet and sys.stderr.isatty() and importlib.util.find_spec("rich") is not None
+        )
 
-            self._live = Live("", console=Console(stderr=True), refresh_per_second=4)
-            self._live.start()
+    def __enter__(self) -> Display:
+        return self
 
-    def step(self, done: int, total: int | None, loss: float, speed: float) -> None:
-        """A few steps were taken; `speed` is in pairs a second, -1 while it is not known."""
-        if self._live is not None:
-            self._live.update(self._line(done, total, loss, speed))
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def now(self, text: str) -> None:
+        """What is being done, where there are no steps to count."""
+        self._move(text)
+
+    def count(self, done: int, total: int, what: str) -> None:
+        """So many of so many are done."""
+        self._move(f"{done}/{total} {what}", last=done == total)
+
+    def step(
+        self, done: int, total: int | None, loss: float, speed: float, left: float | None
+    ) -> None:
+        """A few steps were taken.
+
+        Args:
+            done: steps so far.
+            total: steps of the run, or None if that is not known yet.
+            loss: of the last steps.
+            speed: in pairs a second.
+            left: seconds to the end, or None if that is not known yet.
+        """
+        self._move(self._line(done, total, loss, speed, left))
 
     def epoch(
         self,
@@ -48,31 +73,24 @@ class Display:
         total: int | None,
         loss: float,
         speed: float,
+        left: float | None,
         errors: Mapping[str, float],
-        left: float,
     ) -> None:
-        """An epoch is over."""
+        """An epoch is over; `errors` are on the validation pairs, if there was a validation."""
         if errors:
             self._errors = (
                 f"  error {errors.get('rotation_degrees', float('nan')):.3f}° "
                 f"{errors.get('translation', float('nan')):.4f}"
             )
-        self._left = left
-        final = total is not None and done >= total
-        now = time.monotonic()
-        if self._live is not None:
-            self._live.update(self._line(done, total, loss, speed))
-        elif not self.quiet and (final or now - self._last > _PAUSE):
-            self._last = now
-            print(f"epoch {number:4}  {self._line(done, total, loss, speed)}", file=sys.stderr)
-            sys.stderr.flush()
+        line = self._line(done, total, loss, speed, left)
+        self._move(f"epoch {number}  {line}", last=total is not None and done >= total)
 
     def say(self, text: str) -> None:
         """A line that stays."""
         if self.quiet:
             return
         if self._live is not None:
-            self._live.console.print(text, highlight=False, markup=False)
+            self._live.console.print(f"{self.label}: {text}", highlight=False, markup=False)
         else:
             print(f"{self.label}: {text}", file=sys.stderr, flush=True)
 
@@ -80,10 +98,34 @@ class Display:
         """Leave the terminal as it was."""
         if self._live is not None:
             self._live.stop()
+            self._live = None
 
-    def _line(self, done: int, total: int | None, loss: float, speed: float) -> str:
-        left = getattr(self, "_left", None)
+    def _move(self, text: str, *, last: bool = False) -> None:
+        """Replace the line; where lines do not move, add one, unless it is too soon after another.
+
+        The last is never too soon.
+        """
+        if self._moves:
+            if self._live is None:
+                from rich.console import Console
+                from rich.live import Live
+
+                self._live = Live("", console=Console(stderr=True), refresh_per_second=4)
+                self._live.start()
+            from rich.text import Text
+
+            self._live.update(Text(f"{self.label}  {text}", overflow="ellipsis", no_wrap=True))
+        elif not self.quiet and (last or time.monotonic() - self._last > _PAUSE):
+            self._last = time.monotonic()
+            print(f"{self.label}  {text}", file=sys.stderr, flush=True)
+
+    def _line(
+        self, done: int, total: int | None, loss: float, speed: float, left: float | None
+    ) -> str:
+        pairs = f"{speed:.0f}" if speed >= 10 else f"{speed:.2g}"
+        # What matters least is last, where a narrow terminal cuts.
         return (
-            f"{self.label}  step {done}/{total or '?'}  loss {loss:.5f}{self._errors}  "
-            f"{speed:.0f} pairs/s" + ("" if left is None else f"  {clock(left)} left")
+            f"step {done}/{total or '?'}"
+            + ("" if left is None else f"  {clock(left)} left")
+            + f"  loss {loss:.5f}{self._errors}  {pairs} pairs/s"
         )

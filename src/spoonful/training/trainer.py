@@ -232,6 +232,7 @@ class Trainer:
         progress, config = self.progress, self.config
         earlier, began = progress.seconds, time.monotonic()
         if not progress.untrained:
+            self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
             epoch_began, first_step = time.monotonic(), progress.step
@@ -245,15 +246,14 @@ class Trainer:
                 progress.in_epoch += 1
                 if progress.total is None:
                     self._plan(earlier, began)
-                if len(self._queue) >= _LOOK:
+                # A CPU has done a step when it returns, and may need a minute for it.
+                if len(self._queue) >= _LOOK or self.device.type == "cpu":
                     self._look(wait=False)
-                    now = time.monotonic()
-                    speed = (progress.step - first_step) * config.data.batch_size
                     self.display.step(
                         progress.step,
                         progress.total,
                         _mean(progress.losses[-_LOOK:]),
-                        speed / (now - epoch_began),
+                        *self._pace(time.monotonic() - epoch_began, progress.step - first_step),
                     )
                 if progress.step == progress.total:
                     break
@@ -377,7 +377,7 @@ class Trainer:
         progress, config = self.progress, self.config
         last = progress.step == progress.total
         loss = _mean(progress.losses)
-        speed = steps * config.data.batch_size / duration
+        speed, left = self._pace(duration, steps)
         share = progress.step / (progress.total or progress.step)
         line: dict[str, Any] = {
             "epoch": progress.epoch,
@@ -406,8 +406,16 @@ class Trainer:
         progress.epoch += 1
         progress.in_epoch = 0
         progress.losses = []
-        left = duration / max(steps, 1) * ((progress.total or progress.step) - progress.step)
-        self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, errors, left)
+        self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, left, errors)
+
+    def _pace(self, duration: float, steps: int) -> tuple[float, float | None]:
+        """Pairs a second over the last steps, and the seconds that all the others will take."""
+        progress = self.progress
+        left = None if progress.total is None else progress.total - progress.step
+        return (
+            steps * self.config.data.batch_size / duration,
+            None if left is None or not steps else left * duration / steps,
+        )
 
     def _validate(self) -> Validation:
         batches, refine = self.pairs.validation, self.config.refine
