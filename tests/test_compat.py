@@ -47,3 +47,13 @@ def test_a_singular_system_is_finite_where_the_published_one_is_nan():
     line = torch.linspace(0, 1, 10)[:, None] * torch.tensor([1.0, 2.0, 3.0])
     rotations, _ = spoonful(torch.eye(3)[None], line[None], line[None])
     assert rotations.isfinite().all()
+
+
+def test_errors_name_the_arguments_as_the_published_function_does():
+    points, start = torch.randn(2, 30, 3), torch.eye(3).expand(2, 3, 3)
+    with pytest.raises(ValueError, match=r"Ps must have shape .* pass Ps\.mT"):
+        spoonful(start, points.mT, points.mT)
+    with pytest.raises(ValueError, match="iters must be an int >= 1, got 0"):
+        spoonful(start, points, points, iters=0)
+    with pytest.raises(ValueError, match=r"R must have the batch dimensions of source"):
+        spoonful(start[0], points, points)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spoonful.geometry.checks import check_correspondences
+from spoonful.geometry.checks import check_cloud, check_correspondences, check_count
 from spoonful.geometry.moments import Moments, moments
-from spoonful.geometry.refine import Form, check_iterations, check_start, refine_moments
+from spoonful.geometry.refine import Form, check_start, refine_moments
 
 
 def spoonful(
@@ -43,8 +43,10 @@ def spoonful(
     >>> rotations.shape, translations.shape
     (torch.Size([4, 5, 3, 3]), torch.Size([4, 5, 3]))
     """
+    check_cloud("Ps", Ps)
+    check_cloud("Pt", Pt)
     check_correspondences(Ps, Pt, weights, None)
-    check_iterations(iters)
+    check_count("iters", iters)
     check_start("R", R, Ps, values=False)
     form: Form = "target" if use_target else "source"
     m = moments(Ps, Pt, weights, spreads=form)
@@ -54,16 +56,17 @@ def spoonful(
     short = (1 - k).square().unsqueeze(-1)
     scale = k.unsqueeze(-1)
 
-    def about_published(moment: Tensor | None, mean: Tensor, other: Tensor) -> Tensor | None:
-        outer = mean.unsqueeze(-1) * other.unsqueeze(-2)
-        return None if moment is None else scale * (moment + short * outer)
+    def about_published(moment: Tensor, mean: Tensor, other: Tensor) -> Tensor:
+        return scale * (moment + short * mean.unsqueeze(-1) * other.unsqueeze(-2))
+
+    S, G = m.source, m.target
 
     published = Moments(
         source_mean=k * m.source_mean,
         target_mean=k * m.target_mean,
-        source=about_published(m.source, m.source_mean, m.source_mean),
-        target=about_published(m.target, m.target_mean, m.target_mean),
-        cross=scale * (m.cross + short * m.target_mean.unsqueeze(-1) * m.source_mean.unsqueeze(-2)),
+        source=None if S is None else about_published(S, m.source_mean, m.source_mean),
+        target=None if G is None else about_published(G, m.target_mean, m.target_mean),
+        cross=about_published(m.cross, m.target_mean, m.source_mean),
         total=m.total,
     )
     pose = refine_moments(published, R, iterations=iters, form=form)

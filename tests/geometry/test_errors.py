@@ -104,8 +104,9 @@ def test_check_false_accepts_any_matrix():
 def test_bad_settings(fit):
     with pytest.raises(ValueError, match="form must be 'source' or 'target', got 'middle'"):
         fit(POINTS, POINTS, EYE, form="middle")
-    with pytest.raises(ValueError, match="iterations must be an int >= 1, got -1"):
-        fit(POINTS, POINTS, EYE, iterations=-1)
+    for iterations in (-1, 2.5, True):
+        with pytest.raises(ValueError, match=f"iterations must be an int >= 1, got {iterations}"):
+            fit(POINTS, POINTS, EYE, iterations=iterations)
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,16 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
     [
         ({"iterations": 0}, "iterations must be an int >= 1, got 0"),
         ({"iterations": 2.5}, "iterations must be an int >= 1, got 2.5"),
+        ({"iterations": True}, "iterations must be an int >= 1, got True"),
         ({"form": "both"}, "form must be 'source' or 'target', got 'both'"),
         ({"start": "random"}, r"start must be 'kabsch', 'detached' or 'perturbed', got 'random'"),
         (
             {"start": "perturbed", "max_degrees": 200},
             r"max_degrees must lie in \(0, 180\], got 200",
+        ),
+        (
+            {"start": "perturbed", "max_degrees": "60"},
+            r"max_degrees must lie in \(0, 180\], got '60'",
         ),
         ({"start": "perturbed", "starts": 0}, "starts must be an int >= 1, got 0"),
         ({"starts": 3}, "starts > 1 needs start='perturbed', got start='kabsch'"),

@@ -1,9 +1,9 @@
 """Rigid geometry on point clouds, in torch and nothing else.
 
 Clouds are (..., N, 3) with any leading batch dimensions; a pose maps source to target,
-`target ~ R source + t`. Read in this order: `moments`, `spread`, `kabsch`, `refine`, `layer`,
-`stability`. "The paper" is Agostinho et al., "(Just) A Spoonful of Refinements Helps the
-Registration Error Go Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
+`target ~ R source + t`. Read in this order: `so3` (hat and vee), `moments`, `spread`, `kabsch`,
+`refine`, `layer`, `stability`. "The paper" is Agostinho et al., "(Just) A Spoonful of Refinements
+Helps the Registration Error Go Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
 """
 
 from spoonful.geometry.kabsch import kabsch

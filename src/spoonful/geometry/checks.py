@@ -134,6 +134,17 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
         raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
 
 
+def check_count(name: str, value: object, *, least: int = 1) -> None:
+    """Raise unless `value` is a whole number of at least `least`.
+
+    >>> check_count("iterations", 2.5)
+    Traceback (most recent call last):
+    ValueError: iterations must be an int >= 1, got 2.5
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an int >= {least}, got {value!r}")
+
+
 def can_look(tensor: Tensor) -> bool:
     """Whether a tensor's values may decide what Python does next.
 

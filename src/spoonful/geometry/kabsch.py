@@ -44,8 +44,9 @@ def kabsch(
     - points in a plane, or three points: nothing special, the rotation is unique;
     - a mirrored cloud: the best proper rotation; if its two smallest singular values tie, one of
       the equally good ones, with no gradient about the undetermined axis;
-    - no points or no weight: the identity and zero gradient;
-    - NaN or inf in a cloud: a NaN pose for that cloud alone and, for its points, zero gradient.
+    - no point kept, or no weight: the identity and zero gradient;
+    - NaN or inf in a cloud, or squares of its size beyond float32 (1e18 and more): a NaN pose for
+      that cloud alone and, for its points, zero gradient.
 
     `stability` tells which of these happened.
 

@@ -8,14 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from spoonful.geometry import kernels
-from spoonful.geometry.checks import check_choice, check_correspondences, working_dtype
+from spoonful.geometry.checks import (
+    check_choice,
+    check_correspondences,
+    check_count,
+    working_dtype,
+)
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.kernels import Plan
 from spoonful.geometry.moments import Moments, Spreads, moments
 from spoonful.geometry.packed import check_packed, moments_packed
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.refine import Form, check_iterations, refine_moments
+from spoonful.geometry.refine import Form, refine_moments
 from spoonful.geometry.so3 import random_rotation
 
 Start = Literal["kabsch", "detached", "perturbed"]
@@ -26,7 +31,7 @@ class LayerOutput(NamedTuple):
 
     Attributes:
         poses: the Kabsch pose and after it the refined ones, for the loss: rotation
-            (..., 1 + I * starts, 3, 3).
+            (..., 1 + I * starts, 3, 3) after I iterations.
 
     >>> source = torch.randn(8, 100, 3)
     >>> output = SpoonfulLayer(iterations=2)(source, source + 1)
@@ -99,12 +104,11 @@ class SpoonfulLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("form", form, get_args(Form))
-        check_iterations(iterations)
+        check_count("iterations", iterations)
         check_choice("start", start, get_args(Start))
-        if not 0 < max_degrees <= 180:
-            raise ValueError(f"max_degrees must lie in (0, 180], got {max_degrees}")
-        if not isinstance(starts, int) or starts < 1:
-            raise ValueError(f"starts must be an int >= 1, got {starts!r}")
+        if not isinstance(max_degrees, (int, float)) or not 0 < max_degrees <= 180:
+            raise ValueError(f"max_degrees must lie in (0, 180], got {max_degrees!r}")
+        check_count("starts", starts)
         if starts > 1 and start != "perturbed":
             raise ValueError(f"starts > 1 needs start='perturbed', got start={start!r}")
         self.iterations = iterations

@@ -32,9 +32,9 @@ class Moments(NamedTuple):
     Attributes:
         source_mean: (..., 3).
         target_mean: (..., 3).
-        source: (..., 3, 3), S, the spread of the source; None if not asked for.
-        target: (..., 3, 3), G, the spread of the target; None if not asked for.
-        cross: (..., 3, 3), H, target against source (the paper's Eq. 4).
+        source: (..., 3, 3), S, the source with itself; None if not asked for.
+        target: (..., 3, 3), G, the target with itself; None if not asked for.
+        cross: (..., 3, 3), H, the target with the source (the paper's Eq. 4).
         total: (...), the sum of the weights of the kept points; 0 means an empty cloud.
     """
 

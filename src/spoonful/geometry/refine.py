@@ -34,6 +34,7 @@ from spoonful.geometry.checks import (
     all_known,
     check_choice,
     check_correspondences,
+    check_count,
     check_rotation,
 )
 from spoonful.geometry.exact import matmul3, matvec3
@@ -86,7 +87,7 @@ def refine(
     True
     """
     check_choice("form", form, get_args(Form))
-    check_iterations(iterations)
+    check_count("iterations", iterations)
     if kernels.usable(source, target, weights, mask, rotation):
         check_correspondences(source, target, weights, mask)
         check_start("rotation", rotation, source, values=check)
@@ -142,12 +143,6 @@ def linearized_step(
     m = moments(source, target, weights, mask, spreads=form)
     check_start("rotation", rotation, source, values=check)
     return _step(m.cross, _inverse_for(m, form), rotation.to(m.cross.dtype), form)
-
-
-def check_iterations(iterations: int) -> None:
-    """Raise unless `iterations` is a whole number of at least one."""
-    if not isinstance(iterations, int) or iterations < 1:
-        raise ValueError(f"iterations must be an int >= 1, got {iterations!r}")
 
 
 def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) -> None:

@@ -19,27 +19,34 @@ from typing import NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_choice
+from spoonful.geometry.checks import check_choice, check_count
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.kabsch import best_rotation
 from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import Form, check_iterations, check_start, refine_moments
+from spoonful.geometry.refine import Form, check_start, refine_moments
 from spoonful.geometry.spread import ROUNDINGS, spread, spread_inverse
 
 
 class Status(IntEnum):
-    """What can be said of one cloud, the worst that applies."""
+    """What can be said of one cloud, the worst that applies.
+
+    Attributes:
+        STABLE: the rotation is unique and the refinement contracts towards it.
+        UNSTABLE: the rotation is unique, but rho > 1: the refinement moves away from it.
+        AMBIGUOUS: the points do not determine the rotation (a line, a point, a mirror tie).
+        EMPTY: no point has weight; the pose is the identity.
+        NONFINITE: NaN or inf among the points, weights or rotation; the pose is NaN.
+
+    >>> point = torch.rand(1, 3)
+    >>> Status(stability(point, point).status.item()).name
+    'AMBIGUOUS'
+    """
 
     STABLE = 0
-    """The rotation is unique and the refinement contracts towards it."""
     UNSTABLE = 1
-    """The rotation is unique, but rho > 1: the refinement moves away from it."""
     AMBIGUOUS = 2
-    """The points do not determine the rotation (a line, a point, a mirror tie)."""
     EMPTY = 3
-    """No point has weight; the pose is the identity."""
     NONFINITE = 4
-    """NaN or inf among the points, weights or rotation; the pose is NaN."""
 
 
 class Stability(NamedTuple):
@@ -103,7 +110,7 @@ def stability(
     tensor(0.9000)
     """
     check_choice("form", form, get_args(Form))
-    check_iterations(iterations)
+    check_count("iterations", iterations)
     m = moments(source, target, weights, mask)
     if rotation is None:
         rotation = best_rotation(m.cross)
