@@ -218,3 +218,5 @@ def test_mistakes_are_named():
         extent_loss(source, source, weights=torch.ones(2, 4))
     with pytest.raises(ValueError, match="mask of matches must be bool with shape"):
         extent_loss(source, source, mask=torch.ones(2, 5))
+    with pytest.raises(TypeError, match=r"the mask of matches must be a torch\.Tensor, got list"):
+        extent_loss(source, source, mask=[True])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
-from spoonful.geometry.checks import check_tensor
+from spoonful.geometry.checks import check_is_tensor, check_tensor
 
 
 def check_pose(name: str, pose: Pose) -> None:
@@ -56,6 +56,7 @@ def blank(name: str, cloud: Tensor, mask: Tensor | None) -> Tensor:
     """`cloud` (..., N, 3) with padding put to zero: whatever it held reaches no result."""
     if mask is None:
         return cloud
+    check_is_tensor(f"the mask of {name}", mask)
     if mask.dtype != torch.bool or mask.shape != cloud.shape[:-1]:
         raise ValueError(
             f"the mask of {name} must be bool with shape {tuple(cloud.shape[:-1])}, "

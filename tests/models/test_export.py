@@ -9,8 +9,10 @@ import torch
 
 from models.helpers import make_batch, small_dcp
 from spoonful.extras import MissingExtra
-from spoonful.models import save_program
+from spoonful.geometry import Pose
+from spoonful.models import RegistrationModel, save_program
 from spoonful.models.export import atan2_by_atan, svd_by_arithmetic
+from spoonful.registration import Registration
 
 
 def matrices(kind: str) -> torch.Tensor:
@@ -74,11 +76,32 @@ def test_onnx_runtime_finds_the_models_pose(tmp_path):
     )
 
 
+class Centroids(RegistrationModel):
+    """A model without parameters."""
+
+    def forward(self, batch):
+        shift = batch.target.mean(1) - batch.source.mean(1)
+        return Registration(Pose(torch.eye(3).expand(len(batch), 3, 3), shift))
+
+    def loss(self, output, batch):
+        raise NotImplementedError
+
+
+def test_writing_a_program_leaves_the_model_in_its_mode(tmp_path):
+    model = Centroids().train()
+    file = save_program(model, tmp_path / "centroids.pt2", points=(8, 8))
+    assert model.training
+    cloud = torch.rand(1, 8, 3)
+    _, translation = torch.export.load(file).module()(cloud, cloud + 1)
+    torch.testing.assert_close(translation, torch.ones(1, 3))
+
+
 def test_mistakes_are_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"path must end in \.pt2 or \.onnx, got 'dcp\.pth'"):
         save_program(small_dcp(), "dcp.pth")
-    with pytest.raises(ValueError, match=r"points must be at least 3 and 3, got \(24, 2\)"):
-        save_program(small_dcp(), tmp_path / "dcp.pt2", points=(24, 2))
+    for points in ((24, 2), (24,), 24):
+        with pytest.raises(ValueError, match=r"points must be two numbers, at least 3 and 3, got"):
+            save_program(small_dcp(), tmp_path / "dcp.pt2", points=points)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(
         MissingExtra, match=r"^Writing ONNX files needs onnxscript: pip install 'spoonful\[onnx\]'$"

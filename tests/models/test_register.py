@@ -173,6 +173,13 @@ def test_other_mistakes_are_named():
         small_rpmnet().register(cloud, cloud)
     with pytest.raises(ValueError, match=r"target_normals must be \(10, 3\)"):
         small_rpmnet().register(cloud, cloud, source_normals=cloud, target_normals=cloud[:5])
+    with pytest.raises(TypeError, match=r"source_normals must be a torch\.Tensor, got list"):
+        small_rpmnet().register(cloud, cloud, source_normals=[0.0], target_normals=cloud)
+    for points in (-1, 2, 2.5):
+        with pytest.raises(ValueError, match=f"max_points must be an int >= 3, got {points}"):
+            small_dcp().register(cloud, cloud, max_points=points)
+    with pytest.raises(ValueError, match="polish must be an int >= 0, got -1"):
+        small_dcp().register(cloud, cloud, polish=-1)
 
 
 def test_mistakes_in_batches_and_options_are_named():

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
-from spoonful.geometry.checks import check_float
+from spoonful.geometry.checks import check_count, check_float
 from spoonful.geometry.exact import rotate
 from spoonful.models.polish import polish as polish_pose
 from spoonful.models.precision import at_least_float32
@@ -99,8 +99,10 @@ class RegistrationModel(nn.Module, ABC):
 
         Raises:
             ValueError: a cloud is not (N, 3), has fewer than 3 points or values that are not
-                finite, or normals are missing.
+                finite, normals are missing, or there would be no points to see.
         """
+        check_count("max_points", max_points, least=3)
+        check_count("polish", polish, least=0)
         for name, points, normals in (
             ("source", source, source_normals),
             ("target", target, target_normals),
@@ -202,6 +204,7 @@ def _check_cloud(name: str, points: Tensor) -> None:
 def _check_normals(name: str, normals: Tensor | None, points: Tensor, model: str) -> None:
     if normals is None:
         raise ValueError(f"{model} reads normals, but {name}_normals is None")
+    check_float(f"{name}_normals", normals)
     if normals.shape != points.shape:
         raise ValueError(
             f"{name}_normals must be {tuple(points.shape)} like {name}, got {tuple(normals.shape)}"

@@ -15,7 +15,7 @@ from spoonful.batch import Batch
 from spoonful.extras import require
 from spoonful.files import write_whole
 from spoonful.geometry import Pose, kernels
-from spoonful.models.contract import RegistrationModel
+from spoonful.models.contract import RegistrationModel, evaluating
 
 _INPUTS = ("source", "target", "source_normals", "target_normals")
 
@@ -65,7 +65,7 @@ def save_program(
     the program's user.
 
     Args:
-        model: any registration model; it is put in eval mode.
+        model: any registration model; written in eval mode, and left in the mode it is in.
         path: `.pt2` for `torch.export.load` and for C++; `.onnx` for ONNX runtimes, with inputs
             `source`, `target` and perhaps `source_normals`, `target_normals`, and outputs
             `rotation`, `translation`.
@@ -81,18 +81,18 @@ def save_program(
     suffix = Path(path).suffix
     if suffix not in (".pt2", ".onnx"):
         raise ValueError(f"path must end in .pt2 or .onnx, got {os.fspath(path)!r}")
-    if min(points) < 3:
-        raise ValueError(f"points must be at least 3 and 3, got {points}")
+    if not isinstance(points, (tuple, list)) or len(points) != 2 or min(points) < 3:
+        raise ValueError(f"points must be two numbers, at least 3 and 3, got {points}")
     if suffix == ".onnx":
         for module in ("onnx", "onnxscript"):
             require(module, extra="onnx", why="Writing ONNX files")
-    device = next(model.parameters()).device
+    device = next(model.parameters(), torch.empty(0)).device
     sizes = (*points, *points) if model.needs_normals else points
     # Only shapes are read. A tensor that came twice would be taken for one input.
     inputs = tuple(torch.zeros(1, size, 3, device=device) for size in sizes)
     content = io.BytesIO()
     # Kernels of our own would be needed wherever the program runs.
-    with torch.no_grad(), kernels.disabled():
+    with evaluating(model), torch.no_grad(), kernels.disabled():
         program = torch.export.export(Inference(model), inputs)
         if suffix == ".pt2":
             torch.export.save(program, content)
