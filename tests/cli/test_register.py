@@ -309,7 +309,14 @@ def test_a_table_of_pairs(
     assert ("doubtful: doubtful, 10% likely right; " in out) == bad
     assert Path("results/results.csv").read_text().count("\n") == 1 + len(names)
     assert run([*words, "--json"]) == (3 if bad else 0)
-    assert json.loads(capsys.readouterr().out)["failed"] == int(bad)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["failed"], "index" in told) == (int(bad), False)
+    assert run([*words, "--reports"]) == (3 if bad else 0)
+    page = Path("results/reports/index.html")
+    assert f"wrote {page}" in capsys.readouterr().out
+    assert f"{len(names)} pairs registered" in page.read_text()
+    assert run([*words, "--reports", "--json"]) == (3 if bad else 0)
+    assert json.loads(capsys.readouterr().out)["index"] == str(page)
 
 
 def test_ctrl_c_is_no_traceback(scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

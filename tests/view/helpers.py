@@ -40,7 +40,7 @@ COUNT = """
 class Page(html.parser.HTMLParser):
     """A written page, read back as a browser would read it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, payload: bool = True) -> None:
         super().__init__()
         self.source = path.read_text("utf-8")
         self.tags: list[tuple[str, dict[str, str | None]]] = []
@@ -48,7 +48,7 @@ class Page(html.parser.HTMLParser):
         self.text = ""
         self._inside: str | None = None
         self.feed(self.source)
-        self.payload: dict[str, Any] = json.loads(self.scripts[0])
+        self.payload: dict[str, Any] = json.loads(self.scripts[0]) if payload else {}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

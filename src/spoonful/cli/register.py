@@ -37,6 +37,7 @@ from spoonful.pipeline import METHODS, Alignment, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
 from spoonful.pipeline.inputs import scaled
 from spoonful.pipeline.lengths import UNITS, length
+from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.posefile import read_pose, write_pose
 from spoonful.pipeline.report import record, share_text, write_report
 from spoonful.view.layers import Up
@@ -103,7 +104,7 @@ def register_command(
         str | None, typer.Option(metavar="90s", help="With --pairs: the longest for one pair.")
     ] = None,
     reports: Annotated[
-        bool, typer.Option("--reports", help="With --pairs: a page for each pair.")
+        bool, typer.Option("--reports", help="With --pairs: a page for each pair, and an index.")
     ] = False,
     ray: Annotated[bool, typer.Option("--ray", help="With --pairs: run on a Ray cluster.")] = False,
 ) -> None:
@@ -351,8 +352,10 @@ def _batch(
         )
     counts = Counter(row["status"] for row in rows)
     numbers = {name: counts[name] for name in ("confident", "doubtful", "failed")}
+    page = Path(settings.reports) / OVERVIEW if settings.reports else None
     if as_json:
-        typer.echo(json.dumps({"pairs": len(rows), **numbers, "out": str(out)}, indent=1))
+        written = {"out": str(out)} | ({} if page is None else {"index": str(page)})
+        typer.echo(json.dumps({"pairs": len(rows), **numbers, **written}, indent=1))
         return rows
     plain = Console(soft_wrap=True, highlight=False, markup=False)
     parts = [f"{count} {name}" for name, count in numbers.items() if count]
@@ -365,6 +368,8 @@ def _batch(
         if len(some) > 5:
             plain.print(f"  and {len(some) - 5} more {status}")
     plain.print(f"wrote {out / 'results.csv'}")
+    if page is not None:
+        plain.print(f"wrote {page}")
     return rows
 
 

@@ -2,7 +2,8 @@
 
 What is finished is kept as it comes, in `parts/`: a run that was killed is started again with the
 same words and goes on. A pair whose files or settings have changed, or that failed, is done again.
-At the end all is put together: `results.csv`, `results.json` and, with pyarrow, `results.parquet`.
+At the end all is put together: `results.csv`, `results.json` and, with pyarrow, `results.parquet`;
+where there are reports, a page leads to them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from spoonful.data.clouds import Cloud
 from spoonful.extras import MissingExtra, require
 from spoonful.files import check_folder, plain, write_whole
 from spoonful.pipeline import register
 from spoonful.pipeline.inputs import as_cloud, scaled
+from spoonful.pipeline.overview import report_name, write_overview
 from spoonful.pipeline.posefile import read_pose
 from spoonful.pipeline.report import turn_of, write_report
 from spoonful.view.layers import Up
@@ -79,7 +80,8 @@ class Settings:
         method: one of `METHODS`.
         voxel: edge of the grid the search works on, in the files' units; None chooses it.
         seed: of every random choice.
-        reports: a folder for a page of each pair, `<id>.html`; "" writes none.
+        reports: a folder for a page of each pair, `<id>.html`, and `index.html`, which leads to
+            them; "" writes none.
         unit: of the files, for the reports.
         up: the axis that points up in the reports.
         scale: what sources are multiplied by first; 0.001 for millimetres onto metres.
@@ -157,7 +159,7 @@ def register_pair(pair: Pair, settings: Settings) -> Row:
     )
     if settings.reports:
         write_report(
-            Path(settings.reports) / f"{quote(pair.id, safe=' ')}.html",
+            Path(settings.reports) / report_name(pair.id),
             alignment,
             names=(Path(pair.source).name, Path(pair.target).name),
             unit=settings.unit,
@@ -239,6 +241,8 @@ def register_pairs(
         for pair in pairs
     ]
     write_results(folder, merged, settings)
+    if settings.reports:
+        write_overview(settings.reports, merged, settings.unit)
     return merged
 
 

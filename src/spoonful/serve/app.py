@@ -41,7 +41,7 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
 from spoonful.serve.limits import Limits
-from spoonful.view.page import digest
+from spoonful.view.markup import digest
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]

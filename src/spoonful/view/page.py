@@ -12,16 +12,12 @@ coordinates (millions of metres) keep their precision on a graphics card, which 
 from __future__ import annotations
 
 import base64
-import hashlib
-import html
 import json
 import os
-import re
 import shlex
 import sys
 from array import array
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -53,6 +49,7 @@ from spoonful.view.layers import (
     scalars,
     shade,
 )
+from spoonful.view.markup import asset, clean, digest, escaped
 
 COLORINGS = ("cloud", "values", "colors")
 
@@ -142,19 +139,19 @@ def write_page(
     if color_by == "colors" and all(layer.colors is None for layer in layers):
         raise ValueError("color_by is 'colors', but no layer has colors")
 
-    script, style = _read("viewer.js"), _read("style.css")
+    script, style = asset("viewer.js"), asset("base.css") + asset("style.css")
     command = command if isinstance(command, str) else shlex.join(command)
-    page = Template(_read("template.html")).substitute(
+    page = Template(asset("template.html")).substitute(
         # Only these two texts may act, and the page may fetch nothing: `default-src 'none'`.
         policy=(
             f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         ),
         generator=f"Spoonful {spoonful.__version__}",
-        title=_text(title),
-        names=_text(", ".join(layer.name for layer in layers)),
+        title=escaped(title),
+        names=escaped(", ".join(layer.name for layer in layers)),
         style=style,
-        subtitle=f'<p class="subtitle">{_text(subtitle)}</p>\n' if subtitle else "",
+        subtitle=f'<p class="subtitle">{escaped(subtitle)}</p>\n' if subtitle else "",
         verdict=_verdict(verdict),
         warnings=_list("warnings", warnings),
         facts=_table(facts),
@@ -218,7 +215,7 @@ def _payload(
         normals = _normals(layer, p)
         packed.append(
             {
-                "name": _clean(layer.name),
+                "name": clean(layer.name),
                 "color": color,
                 "moves": bool(layer.moves),
                 "visible": bool(layer.visible),
@@ -235,7 +232,7 @@ def _payload(
         own = link.color or ("green", "pink")[i % 2]
         packed_links.append(
             {
-                "name": _clean(link.name),
+                "name": clean(link.name),
                 "color": shade(own, f"color of links {link.name!r}"),
                 "visible": bool(link.visible),
                 "source": _pack(source[keep] - frames.pivot),
@@ -249,7 +246,7 @@ def _payload(
         "scale": None if colormap is None else colormap.legend(),
         "moving": bool(poses),
         "stops": [
-            {"name": _clean(stop.name), "caption": _clean(stop.caption), **frames.stop(pose)}
+            {"name": clean(stop.name), "caption": clean(stop.caption), **frames.stop(pose)}
             for stop, pose in named
         ],
     }
@@ -316,10 +313,10 @@ class _Colormap(NamedTuple):
         gap = Fact("", 0, self.scale.unit).gap
         signs = ("≤ " if self.beyond[0] else "", "≥ " if self.beyond[1] else "")
         ends = [
-            f"{sign}{end:.3g}{gap}{_clean(self.scale.unit)}"
+            f"{sign}{end:.3g}{gap}{clean(self.scale.unit)}"
             for sign, end in zip(signs, (self.low, self.high), strict=True)
         ]
-        return {"label": _clean(self.scale.label), "ends": ends}
+        return {"label": clean(self.scale.label), "ends": ends}
 
 
 def _colormap(values: Sequence[Tensor | None], scale: ColorScale | None) -> _Colormap | None:
@@ -376,26 +373,6 @@ def _base64(typecode: str, numbers: Tensor) -> str:
     return base64.b64encode(packed.tobytes()).decode()
 
 
-def _read(name: str) -> str:
-    return resources.files("spoonful.view").joinpath(name).read_text("utf-8")
-
-
-def digest(text: str) -> str:
-    """A script or a style as a content security policy names it."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _clean(text: str) -> str:
-    """Text that UTF-8 and HTML can hold: file names may be neither."""
-    text = str(text).encode("utf-8", "replace").decode()
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
-
-
-def _text(text: str) -> str:
-    """Text as HTML, whatever it contains."""
-    return html.escape(_clean(text))
-
-
 def _json(payload: dict[str, Any]) -> str:
     r"""JSON that cannot end the <script> it stands in.
 
@@ -410,7 +387,7 @@ def _list(kind: str, sentences: Sequence[str]) -> str:
     if not sentences:
         return ""
     label = kind.capitalize()
-    items = "".join(f"<li>{_text(sentence)}</li>\n" for sentence in sentences)
+    items = "".join(f"<li>{escaped(sentence)}</li>\n" for sentence in sentences)
     return f'<ul class="{kind}" aria-label="{label}">\n{items}</ul>\n'
 
 
@@ -418,8 +395,8 @@ def _table(facts: Sequence[Fact]) -> str:
     if not facts:
         return ""
     rows = "".join(
-        f'<tr><th scope="row">{_text(fact.label)}</th><td>{_text(number(fact.value))}'
-        + (f'{fact.gap}<span class="unit">{_text(fact.unit)}</span>' if fact.unit else "")
+        f'<tr><th scope="row">{escaped(fact.label)}</th><td>{escaped(number(fact.value))}'
+        + (f'{fact.gap}<span class="unit">{escaped(fact.unit)}</span>' if fact.unit else "")
         + "</td></tr>\n"
         for fact in facts
     )
@@ -433,7 +410,7 @@ def _view(view: View, poses: Sequence[PoseStop]) -> dict[str, Any]:
     if view.pose is not None:
         check_choice(view.pose, names, f"pose of view {view.name!r}")
     return {
-        "name": _clean(view.name),
+        "name": clean(view.name),
         "pose": None if view.pose is None else names.index(view.pose),
         "color_by": view.color_by,
         "links": bool(view.links),
@@ -453,8 +430,8 @@ def _verdict(verdict: Verdict | None) -> str:
         return ""
     kind = "good" if verdict.good else "doubtful"
     return (
-        f'<p class="verdict {kind}"><strong>{_text(verdict.word)}</strong>'
-        f"<span>{_text(verdict.detail)}</span></p>\n"
+        f'<p class="verdict {kind}"><strong>{escaped(verdict.word)}</strong>'
+        f"<span>{escaped(verdict.detail)}</span></p>\n"
     )
 
 
@@ -471,19 +448,19 @@ def _details(table: Table) -> str:
     ]
     kinds = [' class="number"' if is_number else "" for is_number in numeric]
     head = "".join(
-        f'<th scope="col"{kind}>{_text(name)}</th>'
+        f'<th scope="col"{kind}>{escaped(name)}</th>'
         for name, kind in zip(table.columns, kinds, strict=True)
     )
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{kind}>{_text(number(cell))}</td>" for cell, kind in zip(row, kinds, strict=True)
+            f"<td{kind}>{escaped(number(cell))}</td>" for cell, kind in zip(row, kinds, strict=True)
         )
         + "</tr>\n"
         for row in table.rows
     )
     return (
-        f"<details>\n<summary>{_text(table.title)}</summary>\n"
+        f"<details>\n<summary>{escaped(table.title)}</summary>\n"
         f'<table class="list">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
         "</details>\n"
     )
@@ -495,5 +472,5 @@ def _command(command: str) -> str:
     return (
         '<section>\n<div class="head"><h2>Made by</h2>'
         '<button type="button" id="copy-command" class="copy" hidden>Copy</button></div>\n'
-        f'<pre id="command" tabindex="0">{_text(command)}</pre>\n</section>\n'
+        f'<pre id="command" tabindex="0">{escaped(command)}</pre>\n</section>\n'
     )
