@@ -5,20 +5,39 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
-from spoonful.cli.app import run
+from spoonful.cli import data, demo, models
+from spoonful.cli.app import app, run
+from spoonful.extras import require
+from spoonful.geometry import Pose
 
 
-def test_help_shows_examples_for_every_command(capsys):
-    assert run(["--help"]) == 0
-    text = capsys.readouterr().out
-    assert "spoonful demo --out demo" in text
-    for command in ("demo", "bench"):
-        assert run([command, "--help"]) == 0
-        assert "Example" in capsys.readouterr().out
+def commands() -> list[list[str]]:
+    """All there are, as they are typed."""
+    groups = {"": app, "data": data.app, "models": models.app}
+    return [
+        [*([group] if group else []), command.name or command.callback.__name__]
+        for group, there in groups.items()
+        for command in there.registered_commands
+    ]
+
+
+@pytest.mark.parametrize("command", [[], *commands()], ids=" ".join)
+def test_help_has_examples_and_fills_its_lines(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*command, "--help"]) == 0
+    text, _, _ = capsys.readouterr().out.partition("╭")
+    assert "\n Examples" in text
+    assert f"\n   spoonful {' '.join(command)}".rstrip() in text
+    lines = [line.strip() for line in text.splitlines()]
+    for line, after in pairwise(lines):
+        if line and after:
+            assert len(line) + 1 + len(after.split()[0]) > 74, line
 
 
 def test_version_is_the_packages(capsys):
@@ -33,6 +52,11 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys):
     error = capsys.readouterr().err.strip()
     assert error.count("\n") == 0
     assert error.startswith("error: no benchmark named 'nonsense'; there are: ")
+
+
+def test_without_a_name_the_benchmarks_are_listed(capsys):
+    assert run(["bench"]) == 0
+    assert "layer       The pose layer against its rivals" in capsys.readouterr().out
 
 
 def test_a_benchmark_answers_for_its_own_options(capsys, monkeypatch):
@@ -65,16 +89,23 @@ def test_bad_usage_exits_with_2_and_no_traceback(arguments, capsys):
     assert error
 
 
-def test_without_the_cli_extra_the_command_says_what_to_install():
-    code = (
-        "import sys, runpy; sys.modules['typer'] = None; "
-        "runpy.run_module('spoonful', run_name='__main__')"  # python -m spoonful
-    )
+def test_without_an_extra_the_command_says_what_to_install():
+    code = """
+import runpy, sys
+for module in ("typer", "numpy"):
+    there, sys.modules[module] = sys.modules.get(module), None
+    try:
+        runpy.run_module("spoonful", run_name="__main__")  # python -m spoonful
+    except SystemExit as stop:
+        assert stop.code == 2
+    del sys.modules[module]
+    sys.modules.update({module: there} if there else {})
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.strip() == (
-        "error: The spoonful command needs typer: pip install 'spoonful[cli]'"
-    )
+    assert done.stderr.splitlines() == [
+        "error: The spoonful command needs typer: pip install 'spoonful[cli]'",
+        "error: Making the items of a protocol needs numpy: pip install 'spoonful[data]'",
+    ]
 
 
 def test_demo_registers_the_pair_and_writes_picture_and_page(tmp_path: Path, capsys):
@@ -85,6 +116,25 @@ def test_demo_registers_the_pair_and_writes_picture_and_page(tmp_path: Path, cap
     assert after < 1
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "demo.html").read_text()[:500].lower()
+
+
+def test_a_picture_that_cannot_be_drawn_is_no_reason_to_fail(tmp_path: Path, monkeypatch):
+    def missing(*_: object, **__: object) -> None:
+        require("no_such_module", extra="plot", why="Drawing a picture")
+
+    monkeypatch.setattr(demo, "write_picture", missing)
+    pair = demo.built_in_pair(torch.Generator().manual_seed(0))
+    stops = {"before": Pose.identity(), "after": pair.truth}
+    said = demo.picture_of(pair, stops, tmp_path / "demo.png", title="")
+    assert said == "none: Drawing a picture needs no_such_module: pip install 'spoonful[plot]'"
+
+
+def test_a_shown_item_replaces_nothing_but_pages(tmp_path: Path, capsys):
+    scan = tmp_path / "scan.ply"
+    scan.write_text("points")
+    assert run(["data", "show", "rpm-crop", "--out", str(scan)]) == 2
+    assert f"--out must end in .html, got {scan}" in " ".join(capsys.readouterr().err.split())
+    assert scan.read_text() == "points"
 
 
 def test_demo_refuses_a_file_for_a_folder_before_any_work(tmp_path: Path, capsys):

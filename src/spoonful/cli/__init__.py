@@ -13,14 +13,15 @@ def main() -> None:
     from spoonful.extras import MissingExtra, require
 
     warnings.showwarning = _show
-    try:
-        require("typer", extra="cli", why="The spoonful command")
-    except MissingExtra as error:
-        sys.exit(f"error: {error}")
     try:  # Ctrl-C while modules are still being imported is no fault to report either
+        for module in ("typer", "rich"):
+            require(module, extra="cli", why="The spoonful command")
         from spoonful.cli.app import run
 
         sys.exit(run(sys.argv[1:]))
+    except MissingExtra as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(STOPPED)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import traceback
 from collections.abc import Sequence
 from typing import Annotated
@@ -79,6 +81,29 @@ def root(
     if version:
         typer.echo(f"spoonful {spoonful.__version__}")
         raise typer.Exit
+
+
+def as_help(docstring: str | None) -> str:
+    r"""A docstring as text for a terminal of any width, its examples indented.
+
+    Its own line ends are for readers of the code, and some versions of typer keep them.
+
+    >>> as_help("Do it.\n\n    First this,\n    then that.\n\n      spoonful it")
+    'Do it.\n\nFirst this, then that.\n\n[dim]  [/dim]spoonful it'
+    """
+    paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
+    # Indented in markup, as typer strips leading spaces where every line has some.
+    return "\n\n".join(
+        ("[dim]  [/dim]" if text.startswith("  ") else "") + re.sub(r"\n\s*", " ", text.strip())
+        for text in paragraphs
+    )
+
+
+for group in (app, data.app, models.app):
+    for command in group.registered_commands:
+        command.help = as_help(command.callback.__doc__)
+assert app.registered_callback is not None
+app.registered_callback.help = as_help(root.__doc__)
 
 
 def run(arguments: Sequence[str]) -> int:

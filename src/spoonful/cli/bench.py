@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import runpy
 import sys
 from pathlib import Path
@@ -22,12 +23,18 @@ PASS_THROUGH = {
 def bench(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(help="A file of benchmarks/, without .py: layer, models, training ...")
-    ],
+        str,
+        typer.Argument(
+            help="A file of benchmarks/, without .py. Without one, they are listed.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Run a benchmark; further options go to it.
 
     [bold]Examples[/bold]
+
+      spoonful bench
 
       spoonful bench layer
 
@@ -40,6 +47,11 @@ def bench(
         return
     folder = _benchmarks()
     known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    if not name:
+        for stem, path in known.items():
+            about = ast.get_docstring(ast.parse(path.read_text())) or ""
+            typer.echo(f"{stem:10}  {about.splitlines()[0]}")
+        return
     script = named(name, known, what="benchmark")
     sys.argv = [str(script), *context.args]
     runpy.run_path(str(script), run_name="__main__")

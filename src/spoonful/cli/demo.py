@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from torch import Tensor
 
 from spoonful.data import synthetic
+from spoonful.extras import MissingExtra
 from spoonful.files import check_folder
 from spoonful.geometry import Pose, nearest, rotation_from_vector
 from spoonful.metrics import rotation_error_degrees, translation_error
@@ -84,19 +86,7 @@ def demo(
     page = write_report(
         out / "demo.html", found, names=("scan one", "scan two"), title=title, command=command
     )
-    picture = write_picture(
-        out / "demo.png",
-        layers=[
-            CloudLayer("source", pair.source, moves=True),
-            CloudLayer("target", pair.target),
-        ],
-        poses=[
-            PoseStop(name, pose, f"rotation error {rotation_degrees(pair, pose):.2f}°")
-            for name in ("before", "after")
-            if (pose := stops[name].to(torch.float32))
-        ],
-        title=title,
-    )
+    picture = picture_of(pair, stops, out / "demo.png", title=title)
     console.print(
         f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)\n"
         "yours    spoonful register source.ply target.ply --report report.html",
@@ -104,6 +94,27 @@ def demo(
         markup=False,
         soft_wrap=True,
     )
+
+
+def picture_of(pair: Pair, stops: Mapping[str, Pose], path: Path, *, title: str) -> str:
+    """Draw the pair before and after; where the picture is, or why there is none."""
+    shown = [(name, stops[name].to(torch.float32)) for name in ("before", "after")]
+    try:
+        picture = write_picture(
+            path,
+            layers=[
+                CloudLayer("source", pair.source, moves=True),
+                CloudLayer("target", pair.target),
+            ],
+            poses=[
+                PoseStop(name, pose, f"rotation error {rotation_degrees(pair, pose):.2f}°")
+                for name, pose in shown
+            ],
+            title=title,
+        )
+    except MissingExtra as error:  # the page shows more than the picture would
+        return f"none: {error}"
+    return str(picture)
 
 
 def built_in_pair(generator: torch.Generator) -> Pair:

@@ -60,7 +60,12 @@ def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models
 
 @app.command(name="check")
 def check_models() -> None:
-    """Load every shipped model, and so compare each file with the hash in its card."""
+    """Load every shipped model, and so compare each file with the hash in its card.
+
+    [bold]Examples[/bold]
+
+      spoonful models check
+    """
     for name in shipped.names():
         shipped.load(name)
         typer.echo(f"{name}: as its card says")
@@ -103,7 +108,9 @@ def publish(
     ] = None,
     half: Annotated[bool, typer.Option("--half", help="Store it in half precision.")] = False,
     licence: Annotated[str, typer.Option(help="A note for the card.")] = "",
-    folder: Annotated[Path, typer.Option(help="Where to.")] = shipped.FOLDER,
+    folder: Annotated[
+        Path, typer.Option(help="Where to.", show_default="the package's own weights")
+    ] = shipped.FOLDER,
 ) -> None:
     """Put a run's best weights among the shipped ones, and write their card.
 

@@ -28,7 +28,9 @@ def show(
     dataset: Annotated[
         str, typer.Option("--data", help="'synthetic' (embedded), or a folder with data.")
     ] = "synthetic",
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("pair.html"),
+    out: Annotated[
+        Path, typer.Option(help="The page to write; one that exists is replaced.")
+    ] = Path("pair.html"),
 ) -> None:
     """Show a test item of a protocol: its two clouds, the true pose, and how they were made.
 
@@ -40,6 +42,8 @@ def show(
 
       spoonful data show 3dmatch-30 --data 3dmatch
     """
+    if out.suffix not in (".html", ".htm"):  # nobody's scan is replaced by a page
+        raise ValueError(f"--out must end in .html, got {out}")
     card = protocols.get(protocol)
     data = open_data(dataset, "test", card)
     items = test_items(card, data)
