@@ -66,9 +66,9 @@ def save_program(
 
     Args:
         model: any registration model; written in eval mode, and left in the mode it is in.
-        path: `.pt2` for `torch.export.load` and for C++; `.onnx` for ONNX runtimes, with inputs
-            `source`, `target` and perhaps `source_normals`, `target_normals`, and outputs
-            `rotation`, `translation`.
+        path: `.pt2` for `torch.export.load`, and from there for C++; `.onnx` for ONNX runtimes,
+            with inputs `source`, `target` and perhaps `source_normals`, `target_normals`, and
+            outputs `rotation`, `translation`. docs/export.md has a program that calls one.
         points: of the source and of the target.
 
     Returns:
