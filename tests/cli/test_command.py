@@ -15,6 +15,7 @@ from spoonful.cli import data, demo, models
 from spoonful.cli.app import app, run
 from spoonful.extras import require
 from spoonful.geometry import Pose
+from spoonful.training import shipped
 
 
 def commands() -> list[list[str]]:
@@ -52,6 +53,18 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys):
     error = capsys.readouterr().err.strip()
     assert error.count("\n") == 0
     assert error.startswith("error: no benchmark named 'nonsense'; there are: ")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_models_card_shows_the_whole_hash(terminal, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    (name, *_) = shipped.names()
+    assert run(["models", "show", name]) == 0
+    text = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert shipped.card(name).sha256 in re.sub(r"\s", "", text)
+    assert ("|---|" in text) is not terminal
 
 
 def test_without_a_name_the_benchmarks_are_listed(capsys):

@@ -54,8 +54,18 @@ def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models
     [bold]Examples[/bold]
 
       spoonful models show rpmnet-shapes
+
+      spoonful models show rpmnet-shapes > card.md
     """
-    Console().print(Markdown(shipped.as_markdown(shipped.card(name))))
+    card = shipped.card(name)
+    text, console = shipped.as_markdown(card), Console()
+    if not console.is_terminal:
+        typer.echo(text)
+        return
+    # In two halves: a word that is wider than its column would be cut off.
+    middle = len(card.sha256) // 2
+    halves = f"{card.sha256[:middle]} {card.sha256[middle:]}"
+    console.print(Markdown(text.replace(card.sha256, halves)))
 
 
 @app.command(name="check")
