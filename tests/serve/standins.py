@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 from pipeline.standins import aligned
-from spoonful.pipeline.report import record, write_report
-from spoonful.serve.jobs import Job
+from spoonful.pipeline.shapes import read_shape
+from spoonful.serve.jobs import Job, write_all
 
 
 def job(asked: Job) -> dict[str, Any]:
@@ -17,6 +18,6 @@ def job(asked: Job) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGSEGV)
     if asked.names[0].startswith("hang"):
         time.sleep(60)
-    found = aligned(asked.source, asked.target, method=asked.method, voxel=asked.voxel)
-    write_report(asked.report, found, names=asked.names, unit=asked.unit)
-    return record(found, asked.names, asked.unit) | {"folder": os.path.dirname(asked.source)}
+    source = read_shape(Path(asked.source))
+    found = aligned(source, asked.target, method=asked.method, voxel=asked.voxel)
+    return write_all(asked, source, found) | {"folder": os.path.dirname(asked.source)}

@@ -68,7 +68,7 @@ def test_two_files_become_a_report_in_the_page(
         assert browser.evaluate("document.getElementById('verdict').innerText") == "Confident"
         title = browser.evaluate(f"{inside}.querySelector('h1').innerText")
         assert title == "target.pcd onto my scan.ply"
-        for link in ("tab", "save-report", "save-pose"):
+        for link in ("tab", "save-report", "save-pose", "save-aligned"):
             status = browser.evaluate(
                 f"fetch(document.getElementById('{link}').href).then(a => a.status)"
             )

@@ -18,7 +18,8 @@ import torch
 
 from pipeline.standins import aligned
 from serve.conftest import Server, httpx, running
-from spoonful.data.clouds import Cloud, write_cloud
+from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
+from spoonful.pipeline import shapes
 from spoonful.pipeline.posefile import read_pose
 from spoonful.serve import Limits, jobs
 from view.helpers import Page, box
@@ -27,8 +28,11 @@ Files = dict[str, tuple[str, bytes]]
 
 
 def left(server: Server) -> list[str]:
-    """What lies in the server's folder besides reports."""
-    return [path.name for path in server.folder().iterdir() if path.suffix != ".html"]
+    """What lies in the server's folder besides reports and what belongs to them."""
+    folders = [path for path in server.folder().iterdir() if (path / "report.html").is_file()]
+    made = {"report", "pose", "aligned"}
+    stray = [path.name for folder in folders for path in folder.iterdir() if path.stem not in made]
+    return stray + [path.name for path in server.folder().iterdir() if path not in folders]
 
 
 def test_two_files_give_a_report_and_are_gone(server: Server, files: Files, tmp_path: Path) -> None:
@@ -61,11 +65,76 @@ def test_a_source_in_another_unit_is_brought_to_the_targets(
     monkeypatch.setattr(jobs, "limit_memory", lambda _: None)  # would be for this process
     write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
     write_cloud(tmp_path / "m.xyz", Cloud(box()))
-    source, target, report = (str(tmp_path / name) for name in ("mm.xyz", "m.xyz", "r.html"))
-    asked = jobs.Job(source, target, ("mm.xyz", "m.xyz"), report, scale=0.001)
+    source, target, out = (str(tmp_path / name) for name in ("mm.xyz", "m.xyz", "out"))
+    asked = jobs.Job(source, target, ("mm.xyz", "m.xyz"), out, scale=0.001)
     result = jobs.run_job(asked)
     assert (result["confident"], result["source_scale"]) == (True, 0.001)
-    assert "spoonful register mm.xyz m.xyz --method auto --scale 0.001" in Page(Path(report)).text
+    assert "spoonful register mm.xyz m.xyz --method auto --scale 0.001" in Page(asked.report).text
+    assert json.loads(asked.pose.read_text())["source_scale"] == 0.001
+    torch.testing.assert_close(read_cloud(asked.aligned).points, box(), atol=1e-6, rtol=0)
+
+
+def test_the_moved_source_and_the_pose_can_be_saved(
+    server: Server, files: Files, tmp_path: Path
+) -> None:
+    result = server.post(files, {"unit": "m"}).json()
+    answer = httpx.get(server.url + result["aligned"])
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == (
+        "attachment; filename*=utf-8''my%20scan-aligned.ply"
+    )
+    (tmp_path / "aligned.ply").write_bytes(answer.content)
+    moved = read_cloud(tmp_path / "aligned.ply").points
+    torch.testing.assert_close(moved, box().float(), atol=1e-5, rtol=0)
+
+    answer = httpx.get(server.url + result["pose"])
+    assert answer.headers["content-disposition"] == 'attachment; filename="pose.json"'
+    about = answer.json()
+    assert (about["format"], about["unit"]) == ("spoonful-pose", "m")
+    assert (about["source"], about["target"]) == ("my scan.ply", "target.pcd")
+    (tmp_path / "pose.json").write_bytes(answer.content)
+    pose = read_pose(tmp_path / "pose.json")
+    torch.testing.assert_close(pose.matrix().tolist(), result["T_target_source"])
+
+    for other in ("/..", "/out", "/report.html", "/aligned/..%2fpose.json", "/aligned.ply"):
+        assert httpx.get(f"{server.url}{result['report']}{other}").status_code == 404
+    for nobody in ("x", "..", "%2e%2e", "upload-x"):
+        assert httpx.get(f"{server.url}/reports/{nobody}/aligned").status_code == 404
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".npz", ".laz"])
+def test_the_moved_source_is_of_the_sources_own_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(jobs, "limit_memory", lambda _: None)
+    path = tmp_path / f"source{suffix}"
+    if suffix == ".stl":
+        write_mesh(path, Mesh(torch.eye(3), torch.tensor([[0, 1, 2]])))
+    else:
+        write_cloud(path, Cloud(box()))
+    asked = jobs.Job(str(path), str(path), (path.name, path.name), str(tmp_path / "out"))
+    jobs.run_job(asked)
+    assert asked.aligned.name == f"aligned{suffix}"
+    if suffix == ".stl":
+        assert len(read_mesh(asked.aligned).faces) == 1
+    else:
+        assert len(read_cloud(asked.aligned)) == len(box())
+
+
+def test_a_moved_source_that_cannot_be_written_takes_no_answer_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(jobs, "limit_memory", lambda _: None)
+    monkeypatch.setattr(shapes, "write_cloud", no_space)
+    write_cloud(tmp_path / "a.xyz", Cloud(box()))
+    path = str(tmp_path / "a.xyz")
+    assert jobs.run_job(jobs.Job(path, path, ("a", "a"), str(tmp_path / "out")))["confident"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "pose.json"}
 
 
 def test_a_form_without_script_is_led_to_the_report(server: Server, files: Files) -> None:
@@ -283,6 +352,20 @@ def test_reports_go_when_their_time_has_come_and_the_line_has_an_end(files: File
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "10"
         # The server goes down though there is work: the visitors' connections end.
+
+
+def test_what_is_kept_is_bounded_by_its_size(files: Files) -> None:
+    one = len(files["source"][1])
+    with running(limits=Limits(seconds=20, workers=1, kept=one - 1)) as server:
+        result = server.post(files).json()
+        assert result["aligned"] is None
+        assert httpx.get(f"{server.url}{result['report']}/aligned").status_code == 404
+        assert httpx.get(server.url + result["pose"]).status_code == 200
+        second = server.post(files).json()
+        # The newest stays however large, the others make room.
+        assert httpx.get(server.url + result["pose"]).status_code == 404
+        assert httpx.get(server.url + second["report"]).status_code == 200
+        assert len(list(server.folder().iterdir())) == 1
 
 
 def test_the_page_carries_its_policy(server: Server) -> None:

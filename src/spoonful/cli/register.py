@@ -12,34 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
-import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spoonful.cli.answer import line, next_step, show
 from spoonful.cli.durations import duration
-from spoonful.data.clouds import (
-    DEFAULT_SAMPLES,
-    FORMATS,
-    Cloud,
-    CloudFileError,
-    Mesh,
-    read_cloud,
-    read_mesh,
-    write_cloud,
-    write_mesh,
-)
+from spoonful.data.clouds import Cloud
 from spoonful.data.clouds.formats import format_of
-from spoonful.geometry import Pose
-from spoonful.geometry.exact import rotate
-from spoonful.pipeline import METHODS, Alignment, register
+from spoonful.pipeline import METHODS, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
-from spoonful.pipeline.inputs import scaled
 from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.overview import OVERVIEW
-from spoonful.pipeline.posefile import read_pose, write_pose
+from spoonful.pipeline.posefile import read_pose
 from spoonful.pipeline.report import record, share_text, write_report
+from spoonful.pipeline.shapes import read_shape, scaled_shape, write_moved
 from spoonful.view.layers import Up
 
 DOUBTFUL = 3
@@ -168,7 +155,7 @@ def register_command(
     start = None if init is None else read_pose(init)
     factor = {} if scale is None else {"source_scale": scale}
     if scale is not None:
-        moving = _scaled(moving, scale)
+        moving = scaled_shape(moving, scale)
     written: dict[str, Path] = {}
     failure: Exception | None = None
     with _waiting(as_json):
@@ -177,9 +164,8 @@ def register_command(
             if output is not None:
                 written["aligned"] = write_moved(output, moving, found)
             if pose is not None:
-                about = {k: v for k, v in found.summary().items() if k not in ("T_target_source",)}
                 names = {"source": str(source), "target": str(target), "unit": unit or None}
-                written["pose"] = write_pose(pose, found.pose, **names, **factor, **about)
+                written["pose"] = found.save(pose, **names, **factor)
             if report is not None:
                 written["report"] = write_report(
                     report,
@@ -206,56 +192,6 @@ def register_command(
         raise failure
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
-
-
-def read_shape(path: Path) -> Cloud | Mesh:
-    """The triangles of a file that has some, else its points."""
-    cloud = read_cloud(path, drop_nonfinite=True)
-    if len(cloud) == DEFAULT_SAMPLES and FORMATS[path.suffix.lower()].meshes:
-        try:
-            return read_mesh(path, drop_nonfinite=True)
-        except CloudFileError:
-            return cloud
-    return cloud
-
-
-def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
-    """Write the source where it belongs, with all it carries; whole or not at all.
-
-    A mesh stays a mesh where the format has triangles.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{os.getpid()}.part{path.suffix}")
-    try:
-        if isinstance(shape, Mesh) and format_of(path).meshes:
-            write_mesh(draft, Mesh(_moved(shape.vertices, found.pose), shape.faces))
-        else:
-            cloud = found.source if isinstance(shape, Mesh) else shape
-            points = _moved(cloud.points, found.pose)
-            normals = cloud.normals
-            if normals is not None:
-                turned = rotate(found.pose.rotation, normals.to(torch.float64))
-                normals = turned.to(points.dtype)
-            write_cloud(draft, Cloud(points, normals, cloud.colors))
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    return path
-
-
-def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:
-    """Points at the pose; in float32 if they were and nothing is lost by it."""
-    moved = pose.apply(points.to(torch.float64))
-    extent = float((moved.amax(0) - moved.amin(0)).max())
-    rounding = float(moved.abs().max()) * 2**-24
-    return moved if rounding > 1e-5 * extent else moved.to(points.dtype)
-
-
-def _scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
-    if isinstance(shape, Mesh):
-        return Mesh(shape.vertices * factor, shape.faces)
-    return scaled(shape, factor)
 
 
 def _refuse(options: dict[str, Any], when: str) -> None:

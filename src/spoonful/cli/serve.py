@@ -36,7 +36,7 @@ def serve_command(
     """Serve a page on which one drops two files and gets the report of their registration.
 
     Only this machine can reach it, unless told otherwise. Uploads are deleted once they are
-    registered, reports after half an hour or when the server stops.
+    registered; reports, poses and aligned sources after half an hour or when the server stops.
 
     [bold]Examples[/bold]
 

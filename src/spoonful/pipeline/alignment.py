@@ -165,10 +165,10 @@ class Alignment:
             ],
         }
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the pose and `summary()` as JSON, which `read_pose` and `--init` read."""
-        about = {name: value for name, value in self.summary().items() if name != "T_target_source"}
-        return write_pose(path, self.pose, **about)
+    def save(self, path: str | os.PathLike[str], **about: Any) -> Path:
+        """Write the pose, `about` and `summary()` as JSON, which `read_pose` and `--init` read."""
+        rest = {name: value for name, value in self.summary().items() if name != "T_target_source"}
+        return write_pose(path, self.pose, **about, **rest)
 
     def show(self, **options: Any) -> Path:
         """Open a page with both clouds in the browser; options as for `report.write_report`."""

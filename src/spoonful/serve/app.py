@@ -1,4 +1,4 @@
-"""The server: a page to drop two files on, their registration, and its report for a while."""
+"""The server: a page to drop two files on, their registration, and what it gave for a while."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
 from spoonful.serve.limits import Limits
-from spoonful.view.markup import digest
+from spoonful.view.markup import asset, digest
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]
@@ -49,11 +49,18 @@ FIELDS = ("method", "voxel", "unit", "scale")
 
 
 class Kept(NamedTuple):
-    """A report that can still be fetched."""
+    """A report that can still be fetched, with the pose and the moved source."""
 
-    page: Path
+    job: Job  # its files are those in `folder` now
+    folder: Path
     record: dict[str, Any]
+    size: int
     made: float
+
+    @property
+    def aligned(self) -> Path:
+        """The moved source, which may not be there."""
+        return self.folder / self.job.aligned.name
 
 
 def make_app(
@@ -76,7 +83,8 @@ def make_app(
         the files `source` and `target` and perhaps `method`, `voxel`, `unit` and `scale`, and
         answers with JSON where that is accepted, else by leading to the report.
         `GET /reports/NAME` is the report, `GET /reports/NAME.json` the numbers; `?save` makes a
-        download of either.
+        download of either. `GET /reports/NAME/pose` is the pose file and `GET
+        /reports/NAME/aligned` the moved source, both as downloads.
     """
     desk = Desk(limits or Limits(), task)
     return Starlette(
@@ -85,6 +93,8 @@ def make_app(
             Route("/register", desk.register, methods=["POST"]),
             Route("/reports/{name}.json", desk.numbers),
             Route("/reports/{name}", desk.report),
+            Route("/reports/{name}/pose", desk.pose),
+            Route("/reports/{name}/aligned", desk.aligned),
         ],
         middleware=[
             Middleware(
@@ -141,13 +151,16 @@ class Desk:
             self.drop_old()
 
     def drop_old(self) -> None:
-        """Delete reports that are too old or too many."""
+        """Delete reports that are too old, too many or too large together."""
         oldest = time.monotonic() - self.limits.keep_seconds
-        spare = len(self.kept) - self.limits.reports
-        for i, (name, kept) in enumerate([*self.kept.items()]):  # in the order they were made
-            if i < spare or kept.made < oldest:
+        total = sum(kept.size for kept in self.kept.values())
+        for name, kept in [*self.kept.items()]:  # in the order they were made
+            crowded = total > self.limits.kept and len(self.kept) > 1
+            if len(self.kept) > self.limits.reports or kept.made < oldest or crowded:
+                total -= kept.size
                 del self.kept[name]
-                kept.page.unlink(missing_ok=True)
+                # Some systems delete no file that is being sent: it goes with the server.
+                shutil.rmtree(kept.folder, ignore_errors=True)
 
     async def front(self, request: Request) -> Response:
         """The page to drop files on."""
@@ -162,15 +175,18 @@ class Desk:
         try:
             # Nothing of the files is read before their turn has come.
             async with self.uploads:
-                name, record = await self.take(request)
+                name, kept = await self.take(request)
         finally:
             self.in_line -= 1
-        if "application/json" in request.headers.get("accept", ""):
-            return JSONResponse(record | {"report": f"/reports/{name}"})
-        return RedirectResponse(f"/reports/{name}", 303)
+        if "application/json" not in request.headers.get("accept", ""):
+            return RedirectResponse(f"/reports/{name}", 303)
+        report = f"/reports/{name}"
+        aligned = f"{report}/aligned" if kept.aligned.is_file() else None
+        links = {"report": report, "pose": f"{report}/pose", "aligned": aligned}
+        return JSONResponse(kept.record | links)
 
-    async def take(self, request: Request) -> tuple[str, dict[str, Any]]:
-        """Receive the files, have them registered, delete them; the report's name and numbers."""
+    async def take(self, request: Request) -> tuple[str, Kept]:
+        """Receive the files, have them registered, delete them; the report's name and the rest."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-") as folder:
             try:
                 async with asyncio.timeout(self.limits.upload_seconds):
@@ -192,10 +208,19 @@ class Desk:
                 raise HTTPException(422, "The files need more memory than there is.") from None
             except Exception as error:
                 raise HTTPException(422, _own_words(error, job)) from None
-        name = Path(job.report).stem
-        self.kept[name] = Kept(Path(job.report), record, time.monotonic())
+            name = secrets.token_urlsafe(16)
+            kept = self.keep(job, record, self.folder / name)
+        self.kept[name] = kept
         self.drop_old()
-        return name, record
+        return name, kept
+
+    def keep(self, job: Job, record: dict[str, Any], folder: Path) -> Kept:
+        """Take what a job has made out of the folder of the upload, which goes."""
+        if job.aligned.is_file() and job.aligned.stat().st_size > self.limits.kept:
+            job.aligned.unlink()
+        size = sum(path.stat().st_size for path in Path(job.out).iterdir())
+        Path(job.out).rename(folder)
+        return Kept(job, folder, record, size, time.monotonic())
 
     async def work(self, job: Job) -> dict[str, Any]:
         """Have a job done by the next worker that is free."""
@@ -242,12 +267,13 @@ class Desk:
             raise HTTPException(error.status_code, error.detail) from None
         except (ValueError, MultiPartException) as error:
             raise HTTPException(400, str(error)) from None
-        report = self.folder / f"{secrets.token_urlsafe(16)}.html"
+        out = folder / "out"
+        out.mkdir()
         return Job(
             source=paths[0],
             target=paths[1],
             names=(names[0], names[1]),
-            report=str(report),
+            out=str(out),
             method=method,
             voxel=voxel,
             unit=unit,
@@ -261,7 +287,8 @@ class Desk:
         # The page has a policy of its own; it may stand in a frame of ours alone.
         headers = {"Content-Security-Policy": "frame-ancestors 'self'"}
         saved = "registration.html" if "save" in request.query_params else None
-        return FileResponse(kept.page, headers=headers, media_type="text/html", filename=saved)
+        page = kept.folder / kept.job.report.name
+        return FileResponse(page, headers=headers, media_type="text/html", filename=saved)
 
     async def numbers(self, request: Request) -> Response:
         """The result for programs, to look at or to save: a pose file with more in it."""
@@ -270,6 +297,19 @@ class Desk:
         headers = save if "save" in request.query_params else {}
         text = json.dumps(kept.record, indent=1) + "\n"
         return Response(text, headers=headers, media_type="application/json")
+
+    async def pose(self, request: Request) -> Response:
+        """The pose file, to save."""
+        path = self.find(request).folder / "pose.json"
+        return FileResponse(path, media_type="application/json", filename=path.name)
+
+    async def aligned(self, request: Request) -> Response:
+        """The moved source, to save."""
+        kept = self.find(request)
+        if not kept.aligned.is_file():
+            raise HTTPException(404, "The moved source is too large to be kept.")
+        saved = f"{Path(kept.job.names[0]).stem}-aligned{kept.aligned.suffix}"
+        return FileResponse(kept.aligned, media_type="application/octet-stream", filename=saved)
 
     def find(self, request: Request) -> Kept:
         """The report that an address names."""
@@ -317,7 +357,7 @@ def _front(limits: Limits) -> tuple[str, str]:
     def read(name: str) -> str:
         return resources.files("spoonful.serve").joinpath(name).read_text("utf-8")
 
-    style, script = read("drop.css"), read("drop.js")
+    style, script = asset("base.css") + read("drop.css"), read("drop.js")
     page = Template(read("drop.html")).substitute(
         style=style,
         script=script,

@@ -145,7 +145,9 @@ function show(result) {
   ].join(" · ");
   $("tab").href = $("frame").src = result.report;
   $("save-report").href = `${result.report}?save`;
-  $("save-pose").href = `${result.report}.json?save`;
+  $("save-pose").href = result.pose;
+  $("save-aligned").href = result.aligned ?? "";
+  $("save-aligned").hidden = !result.aligned;
   $("desk").hidden = true;
   $("result").hidden = false;
   $("again").focus();

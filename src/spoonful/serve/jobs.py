@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from spoonful.data.clouds import Cloud
+from spoonful.data.clouds import Cloud, Mesh
 from spoonful.data.clouds.formats import format_of
-from spoonful.pipeline import register
-from spoonful.pipeline.inputs import as_cloud, scaled
+from spoonful.pipeline import Alignment, register
 from spoonful.pipeline.report import record, write_report
+from spoonful.pipeline.shapes import read_shape, scaled_shape, write_moved
 
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
 class Job:
-    """Two files to register, and where their report goes.
+    """Two files to register, and where what is made of them goes.
 
     Attributes:
         source: the file to move.
         target: the file to move it onto.
         names: what their owner calls them.
-        report: the page to write.
+        out: the folder for the report, the pose and the moved source.
         method: as for `register`.
         voxel: as for `register`.
         unit: of the files; "" where it is not known.
@@ -34,21 +35,41 @@ class Job:
     source: str
     target: str
     names: tuple[str, str]
-    report: str
+    out: str
     method: str = "auto"
     voxel: float | None = None
     unit: str = ""
     scale: float = 1.0
     memory: int = 4 * 2**30
 
+    @property
+    def report(self) -> Path:
+        """The page to write."""
+        return Path(self.out) / "report.html"
+
+    @property
+    def pose(self) -> Path:
+        """The pose file to write."""
+        return Path(self.out) / "pose.json"
+
+    @property
+    def aligned(self) -> Path:
+        """The moved source to write, in the format of the source."""
+        return Path(self.out) / f"aligned{suffix_of(self.source)}"
+
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Register the files, write the page, return the result for programs."""
+    """Register the files, write what comes of it, return the result for programs."""
     limit_memory(job.memory)
-    source: str | Cloud = job.source
+    moving, fixed = read_shape(Path(job.source)), read_shape(Path(job.target))
     if job.scale != 1:
-        source = scaled(as_cloud(source, name="source"), job.scale)
-    found = register(source, job.target, method=job.method, voxel=job.voxel)
+        moving = scaled_shape(moving, job.scale)
+    found = register(moving, fixed, method=job.method, voxel=job.voxel)
+    return write_all(job, moving, found)
+
+
+def write_all(job: Job, moving: Cloud | Mesh, found: Alignment) -> dict[str, Any]:
+    """Write the report, the pose and the moved source, as `spoonful register` would."""
     write_report(
         job.report,
         found,
@@ -57,6 +78,11 @@ def run_job(job: Job) -> dict[str, Any]:
         command=["spoonful", "register", *job.names, "--method", job.method, *_options(job)],
     )
     factor = {} if job.scale == 1 else {"source_scale": job.scale}
+    found.save(job.pose, source=job.names[0], target=job.names[1], unit=job.unit or None, **factor)
+    # What goes wrong here, as for want of room, must not take the answer along: where there is no
+    # file, none is offered.
+    with contextlib.suppress(Exception):
+        write_moved(job.aligned, moving, found)
     return record(found, job.names, job.unit) | factor
 
 

@@ -17,8 +17,10 @@ class Limits:
         memory: bytes that a registration may ask for; watched on Linux.
         workers: registrations at a time, one process each.
         waiting: visitors in line; the next is told to come back later.
-        keep_seconds: how long a report can be fetched.
+        keep_seconds: how long a report and what belongs to it can be fetched.
         reports: how many are kept at most, the newest.
+        kept: bytes of all that is kept; the oldest go first. A moved source that is larger than
+            this alone is not kept.
     """
 
     upload: int = 200 * 2**20
@@ -29,6 +31,7 @@ class Limits:
     waiting: int = 200
     keep_seconds: float = 1800.0
     reports: int = 100
+    kept: int = 2 * 2**30
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
