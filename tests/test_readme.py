@@ -39,6 +39,20 @@ def test_every_linked_file_is_there():
                 assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
+def anchors(page: Path) -> set[str]:
+    """What a page's headings are called in links, as GitHub makes it of their words."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ +(.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_linked_heading_is_there():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for link, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            there = anchors(page.parent / link if link else page)
+            assert heading in there, f"{page.name} links to {link}#{heading}"
+
+
 def test_the_make_commands_it_promises_exist():
     makefile = (ROOT / "Makefile").read_text()
     for command in re.findall(r"`make ([\w-]+)", (ROOT / "README.md").read_text()):
