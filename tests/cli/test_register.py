@@ -93,6 +93,22 @@ def test_the_real_registration_finds_the_pose_of_two_partial_scans(
     ]  # fmt: skip
 
 
+def test_points_that_are_not_finite_are_counted(scans: Path, capsys: Any) -> None:
+    given = read_cloud(PAIR[0])
+    holes = torch.tensor([[torch.nan, 0, 0], [0, torch.inf, 0]])
+    write_cloud("holes.ply", Cloud(torch.cat([given.points, holes])))
+    said = "left out for NaN or infinite coordinates: 2 points of the source"
+    words = ["register", "holes.ply", "target.pcd", "--scale", "1", "--report", "r.html"]
+    assert run(words) == 0
+    assert re.search(f"^note +{said}$", capsys.readouterr().out, re.MULTILINE)
+    assert said in Page(Path("r.html")).text
+    assert run([*words, "--json", "--pose", "p.json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == [said]
+    assert json.loads(Path("p.json").read_text())["notes"] == [said]
+    assert run(["register", *PAIR]) == 0
+    assert "note " not in capsys.readouterr().out
+
+
 def test_json_is_all_there_is_on_standard_output(scans: Path, capsys: Any) -> None:
     assert run(["register", *PAIR, "--json", "--pose", "p.json", "--unit", "mm"]) == 0
     out, err = capsys.readouterr()

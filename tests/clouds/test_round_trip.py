@@ -270,6 +270,7 @@ def test_depth_camera_holes_are_dropped_on_request(tmp_path: Path) -> None:
         assert torch.equal(kept.points, torch.cat([points[:3], points[4:]]))
         assert kept.normals is not None
         assert len(kept.normals) == 19
+        assert kept.to(torch.float64).with_normals().select(torch.arange(5)).dropped == 1
 
 
 def test_triangles_with_a_nan_corner_are_dropped_on_request(tmp_path: Path) -> None:
@@ -280,7 +281,9 @@ def test_triangles_with_a_nan_corner_are_dropped_on_request(tmp_path: Path) -> N
     with pytest.raises(CloudFileError, match="1 of its 4 points"):
         read_cloud(tmp_path / "mesh.ply")
     assert len(read_mesh(tmp_path / "mesh.ply", drop_nonfinite=True).faces) == 1
-    assert read_cloud(tmp_path / "mesh.ply", drop_nonfinite=True).points.isfinite().all()
+    sampled = read_cloud(tmp_path / "mesh.ply", drop_nonfinite=True)
+    assert sampled.points.isfinite().all()
+    assert sampled.dropped == 1
 
 
 def test_what_a_format_cannot_hold_is_refused(tmp_path: Path) -> None:

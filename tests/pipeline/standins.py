@@ -14,6 +14,7 @@ import torch
 from spoonful.geometry import Pose, kabsch
 from spoonful.pipeline import Alignment, Candidate, Matches, as_cloud
 from spoonful.pipeline.batches import Pair, Settings
+from spoonful.pipeline.doubt import notes_of
 from spoonful.pipeline.overview import report_name
 
 IDENTITY = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
@@ -85,6 +86,7 @@ def aligned(source: object, target: object, **options: Any) -> Alignment:
         source=one,
         target=two,
         voxel=radius,
+        notes=notes_of(one, two),
     )
 
 

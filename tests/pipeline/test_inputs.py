@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from spoonful.data.clouds import Cloud, Mesh, write_cloud, write_mesh
 from spoonful.pipeline import as_cloud
+from spoonful.pipeline.inputs import scaled
 
 POINTS = torch.rand(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 CORNER = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))
@@ -39,6 +42,9 @@ def test_points_that_are_not_finite_are_left_out_with_their_normals():
     assert len(cloud) == 19
     assert cloud.normals is not None
     assert len(cloud.normals) == 19
+    assert cloud.dropped == 1
+    # A file's own count is added to, and stays through a change of scale.
+    assert scaled(as_cloud(replace(cloud, points=points[1:])), 2.0).dropped == 2
 
 
 def test_six_columns_are_points_and_normals():

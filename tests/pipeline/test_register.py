@@ -192,6 +192,15 @@ def test_three_points_give_a_pose_and_a_warning():
     assert not found.confident
     assert bool(found.transform.isfinite().all())
     assert any("few points" in warning for warning in found.warnings)
+    assert found.notes == ()
+
+
+def test_points_that_are_not_finite_are_counted():
+    few = np.array([[0.0, 0, 0], [1, 0, 0], [0, 2, 0]])
+    holes = np.concatenate([few, [[np.nan, 0, 0]]])
+    said = "left out for NaN or infinite coordinates: 1 point of the source"
+    assert register(holes, few + 1).notes == (said,)
+    assert register(holes, holes).notes == (f"{said} and 1 point of the target",)
 
 
 def test_stray_points_change_nothing(scans):

@@ -185,6 +185,8 @@ def register_command(
     else:
         console = Console(soft_wrap=True, highlight=False)
         show(console, found, unit, written, scale)
+        for note in found.notes:
+            line(console, "note", note, "dim")
         advice = next_step(found, method, started=init is not None, page=report)
         if advice:
             line(console, "next", advice, "bold")

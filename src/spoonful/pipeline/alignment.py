@@ -72,6 +72,7 @@ class Alignment:
         source: the source as it was registered, finite points only.
         target: the target, likewise.
         voxel: edge of the grid the search worked on.
+        notes: what else there is to know, one sentence each: points that were left out.
     """
 
     pose: Pose
@@ -91,6 +92,7 @@ class Alignment:
     source: Cloud
     target: Cloud
     voxel: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What to know at a glance; the matches, candidates and clouds would fill screens."""
@@ -156,6 +158,7 @@ class Alignment:
             "confidence": self.confidence,
             "confident": self.confident,
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "seconds": self.seconds,
             "units_hint": self.units_hint,
             "voxel": self.voxel,

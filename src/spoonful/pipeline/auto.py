@@ -25,6 +25,7 @@ from spoonful.pipeline.doubt import (
     confidence_of,
     equals_of,
     freedom_of,
+    notes_of,
     signs_of,
     units_hint,
     warnings_of,
@@ -162,6 +163,7 @@ def register(
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
+        notes=notes_of(*clouds),
     )
 
 

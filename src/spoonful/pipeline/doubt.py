@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair
@@ -236,6 +237,25 @@ def warnings_of(
             "if the pose is right"
         )
     return found
+
+
+def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
+    """What was done with the clouds that is no reason to doubt, one sentence each.
+
+    >>> notes_of(Cloud(torch.eye(3), dropped=1200), Cloud(torch.eye(3)))
+    ('left out for NaN or infinite coordinates: 1,200 points of the source',)
+    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.eye(3)))
+    ()
+    """
+    counts = {"source": source.dropped, "target": target.dropped}
+    parts = [
+        f"{count:,} {'point' if count == 1 else 'points'} of the {name}"
+        for name, count in counts.items()
+        if count
+    ]
+    if not parts:
+        return ()
+    return (f"left out for NaN or infinite coordinates: {' and '.join(parts)}",)
 
 
 def _shape(pair: Pair) -> str:

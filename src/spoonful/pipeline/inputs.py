@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -37,7 +38,8 @@ def as_cloud(
     numpy can make one of; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh`
     of this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds
     of trimesh. Of a mesh `mesh_samples` points are taken, uniformly by area. Points with NaN or
-    infinite coordinates, which depth cameras write where they saw nothing, are left out.
+    infinite coordinates, which depth cameras write where they saw nothing, are left out, and
+    counted in `Cloud.dropped`.
 
     Args:
         value: the points.
@@ -83,6 +85,7 @@ def as_cloud(
         points if everything else points[finite],
         own if own is None or everything else own[finite],
         None if cloud.colors is None else cloud.colors.cpu()[finite],
+        cloud.dropped + int((~finite).sum()),
     )
 
 
@@ -92,7 +95,7 @@ def scaled(cloud: Cloud, factor: float) -> Cloud:
     >>> scaled(Cloud(torch.tensor([[1000.0, 0, 500]])), 0.001).points
     tensor([[1.0000, 0.0000, 0.5000]])
     """
-    return Cloud(cloud.points * factor, cloud.normals, cloud.colors)
+    return replace(cloud, points=cloud.points * factor)
 
 
 def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:

@@ -81,7 +81,7 @@ def write_report(
         links = [LinkLayer("matches", *alignment.matches[:2], visible=False)]
         views.append(View("Matches", stops[-1][0], links=True, apart=True))
     views.append(View("Residuals", stops[-1][0], color_by="values"))
-    notes = [note for note in (alignment.reason, alignment.units_hint) if note]
+    notes = [note for note in (alignment.reason, alignment.units_hint, *alignment.notes) if note]
     if len(seen) < len(source):
         notes.append(f"Showing {len(seen):,} of the {len(source):,} points of {first}.")
     return write_page(

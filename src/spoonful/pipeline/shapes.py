@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -39,7 +40,7 @@ def read_shape(path: Path) -> Cloud | Mesh:
 def scaled_shape(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     """A cloud or a mesh so many times as large, about the origin."""
     if isinstance(shape, Mesh):
-        return Mesh(shape.vertices * factor, shape.faces)
+        return replace(shape, vertices=shape.vertices * factor)
     return scaled(shape, factor)
 
 

@@ -54,7 +54,7 @@ def read_cloud(
         generator: makes the random choices, on the CPU. None is a fixed seed: the same file
             gives the same cloud every time.
         drop_nonfinite: leave out points with NaN or infinite coordinates, as depth cameras write
-            for pixels without depth. Otherwise they are an error.
+            for pixels without depth; `Cloud.dropped` counts them. Otherwise they are an error.
 
     Raises:
         CloudFileError: the file is not what its extension says. A ValueError; the message opens
@@ -201,7 +201,8 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
             raise ValueError(f"it has colours of shape {tuple(arrays.colors.shape)}")
         colors = torch.from_numpy(to_bytes(arrays.colors))[finite]
     points = points[finite]
-    return Cloud(points, None if normals is None else _unit_normals(points, normals), colors)
+    normals = None if normals is None else _unit_normals(points, normals)
+    return Cloud(points, normals, colors, dropped=len(finite) - len(points))
 
 
 def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor | None:
@@ -229,4 +230,4 @@ def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
         vertices = vertices[finite]
     if len(faces) == 0:
         raise ValueError("it has no triangles")
-    return Mesh(vertices, faces)
+    return Mesh(vertices, faces, dropped=len(finite) - len(vertices))

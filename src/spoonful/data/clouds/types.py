@@ -24,6 +24,7 @@ class Cloud:
         points: (N, 3) float32 or float64.
         normals: (N, 3) unit vectors in the dtype of `points`, or None.
         colors: (N, 3) uint8, red, green, blue; or None.
+        dropped: how many points were left out on the way here, as they were not finite.
 
     >>> cloud = Cloud(torch.eye(3))
     >>> len(cloud), cloud.normals is None
@@ -36,6 +37,7 @@ class Cloud:
     points: Tensor
     normals: Tensor | None = None
     colors: Tensor | None = None
+    dropped: int = 0
 
     def __post_init__(self) -> None:
         shape = tuple(self.points.shape)
@@ -62,6 +64,7 @@ class Cloud:
             self.points[index],
             None if self.normals is None else self.normals[index],
             None if self.colors is None else self.colors[index],
+            self.dropped,
         )
 
     def to(self, where: torch.device | torch.dtype | str) -> Self:
@@ -70,7 +73,10 @@ class Cloud:
         if colors is not None and not isinstance(where, torch.dtype):
             colors = colors.to(where)
         return type(self)(
-            self.points.to(where), None if self.normals is None else self.normals.to(where), colors
+            self.points.to(where),
+            None if self.normals is None else self.normals.to(where),
+            colors,
+            self.dropped,
         )
 
     def with_normals(self, k: int = 16) -> Self:
@@ -81,7 +87,8 @@ class Cloud:
         """
         if self.normals is not None:
             return self
-        return type(self)(self.points, estimate_normals(self.points, k), self.colors)
+        normals = estimate_normals(self.points, k)
+        return type(self)(self.points, normals, self.colors, self.dropped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +98,7 @@ class Mesh:
     Attributes:
         vertices: (V, 3) float32 or float64.
         faces: (F, 3) int64, positions in `vertices`, counter-clockwise seen from outside.
+        dropped: how many vertices were left out on the way here, as they were not finite.
 
     >>> corner = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))
     >>> corner.sample(100).normals[0]
@@ -99,6 +107,7 @@ class Mesh:
 
     vertices: Tensor
     faces: Tensor
+    dropped: int = 0
 
     def __post_init__(self) -> None:
         for name, value in (("vertices", self.vertices), ("faces", self.faces)):
@@ -118,4 +127,4 @@ class Mesh:
     def sample(self, count: int, generator: torch.Generator | None = None) -> Cloud:
         """`count` points spread uniformly by area, with the normals of their triangles."""
         sample = sample_surface(self.vertices, self.faces, count, generator)
-        return Cloud(sample.points, sample.normals)
+        return Cloud(sample.points, sample.normals, dropped=self.dropped)
