@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,6 +131,27 @@ def test_progress_is_told():
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen == [(3, 8), (6, 8), (8, 8)]
+
+
+def test_what_fits_into_a_time_is_of_all_categories_and_the_same_every_time():
+    corpus = shapes(count=64)
+    corpus = replace(corpus, labels=corpus.labels.sort().values)  # as they are stored
+
+    def measured(**options):
+        return evaluate(methods.get("truth"), CLEAN, corpus, batch_size=8, **options)
+
+    few = measured(seconds=1e-6)
+    assert len(few) == 8
+    assert few.index.tolist() == measured(seconds=1e-6).index.tolist()
+    assert sorted(set(few.labels.tolist())) == [0, 1, 2, 3]
+    assert math.isnan(few.timing.single)
+    assert few.data.items == 64
+    all_of_them = measured(seconds=1e6)
+    assert sorted(all_of_them.index.tolist()) == list(range(64))
+    assert all_of_them.timing.single > 0
+    assert sorted(measured(seconds=1e-6, limit=4).index.tolist()) == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="seconds must be positive, got 0"):
+        measured(seconds=0)
 
 
 def test_hashes_change_with_what_they_stand_for():

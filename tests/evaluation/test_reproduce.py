@@ -6,6 +6,7 @@ import math
 import os
 import re
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from torch import nn
 from evaluation.small import shapes
 from spoonful.batch import Batch
 from spoonful.data import protocols
-from spoonful.evaluation import Method, reproduce, tables
+from spoonful.evaluation import Method, reproduce, tables, trained
 from spoonful.evaluation.reproduce import to_json
 from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
 from spoonful.extras import MissingExtra
@@ -53,6 +54,8 @@ class Still(RegistrationModel):
 class FakeTrainer:
     """Trains nothing, and remembers what it was asked for."""
 
+    model: type[Still] = Still
+
     def __init__(self) -> None:
         self.jobs: list[Job] = []
 
@@ -61,7 +64,7 @@ class FakeTrainer:
             return None
         self.jobs.append(job)
         torch.manual_seed(job.seed)
-        return Trained(Still(), {"steps": 40, "epochs": 2.0, "of_epochs": 250.0})
+        return Trained(self.model(), {"steps": 40, "epochs": 2.0, "of_epochs": 250.0})
 
 
 @pytest.fixture
@@ -303,8 +306,27 @@ def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeyp
     assert make().rows[0].results[0].training["steps"] == 2
 
 
+def test_a_budgets_run_goes_on_though_the_machine_is_slower_now(tmp_path, monkeypatch):
+    from spoonful.evaluation.tables import Recipe
+
+    corpora.save(shapes(64, 120), tmp_path / "shapes-train.pt")
+    data = str(tmp_path / "shapes-{split}.pt")
+    settings = (*TINY, "budget.steps=2", "runtime.tensorboard=false")
+    job = Job(Recipe("dcp/clean"), 0, data, tmp_path / "run", 30.0, settings=settings, quiet=True)
+
+    def run(pair, steps):
+        monkeypatch.setattr(trained, "_timed", lambda network: pair)
+        with monkeypatch.context() as patch:
+            patch.setattr(trained, "_PATIENCE", 1.5 if steps == 2 else 1e-6)
+            facts = train_job(job).facts
+        assert facts["steps"] == steps
+        return facts["config"]["data"]["validation"]
+
+    assert run(0.001, 1) == pytest.approx(8 / 120)
+    assert run(1e3, 2) == pytest.approx(8 / 120)
+
+
 def test_a_run_stopped_in_its_second_epoch_has_had_one(tmp_path, monkeypatch):
-    from spoonful.evaluation import trained
     from spoonful.training.journal import Journal
 
     Journal(tmp_path).add({"epoch": 0, "step": 10})
@@ -317,9 +339,71 @@ def test_a_run_stopped_in_its_second_epoch_has_had_one(tmp_path, monkeypatch):
     assert "epochs" not in trained._facts(tmp_path)
 
 
-@pytest.mark.parametrize(("budget", "pairs"), [(20.0, 8), (100.0, 10), (None, 13)])
-def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget, pairs):
-    from spoonful.evaluation import trained
+def test_a_network_that_cannot_take_a_step_in_its_share_is_left_out_with_the_reason(
+    make, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(trained, "_timed", lambda network: 1.0)
+    found = make("dcp-unseen", None, budget=20.0, rows=["ICP", "DCP-v2"])
+    rows = {row.label: row for row in found.rows}
+    reason = "one step takes about 128 s on this CPU, and its share of the budget is 20 s"
+    assert rows["DCP-v2"].ours_from == f"not trained: {reason}"
+    assert f"DCP-v2, seed 0: not trained: {reason}" in capsys.readouterr().err
+    assert rows["DCP-v2"].results == ()
+    assert rows["ICP"].cells[0].ours is not None
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
+    from spoonful.training import override, presets
+
+    sizes = []
+
+    class Clouds(Still):
+        def forward(self, batch: Batch) -> Registration:
+            assert not self.training
+            sizes.append((batch.source.shape, batch.source_normals is None))
+            return super().forward(batch)
+
+    monkeypatch.setattr(trained.build, "model", lambda config: Clouds())
+    config = override(presets.get("dcp/clean"), ["data.points=33", "runtime.device=cpu"])
+    trained._timed.cache_clear()
+    before = torch.get_rng_state()
+    assert trained._pair_seconds(config) > 0
+    assert trained._pair_seconds(override(config, ["seed=3", "refine=source"])) > 0
+    assert torch.equal(torch.get_rng_state(), before)
+    assert sizes == [((1, 33, 3), True)]  # once for all runs of a network
+    assert trained._pair_seconds(override(config, ["runtime.device=cuda"])) == 0
+    trained._timed.cache_clear()
+
+
+def test_measuring_keeps_to_its_part_of_a_budget_and_says_what_it_left_out(make):
+    class Slow(Still):
+        def forward(self, batch: Batch) -> Registration:
+            time.sleep(0.01 * len(batch))
+            return super().forward(batch)
+
+    trainer = FakeTrainer()
+    trainer.model = Slow
+    options = {"rows": ["DCP-v2"], "test": shapes(count=64, name="toys/test"), "limit": None}
+    short = make("dcp-noise", trainer, budget=0.3, **options)
+    (result,) = short.rows[0].results
+    assert 4 <= len(result) < 64
+    assert len(set(result.index.tolist())) == len(result)
+    assert f"{len(result)} of 64 items" in short.rows[0].ours_from
+    assert any("a row is of some, drawn from all categories" in word for word in short.remarks)
+    again = make("dcp-noise", trainer, budget=0.3, **options)
+    assert again.rows[0].cells == short.rows[0].cells
+    # Half a measurement is not taken for a whole one.
+    whole = make("dcp-noise", trainer, **options)
+    assert len(whole.rows[0].results[0]) == 64
+    assert not any("a row is of some" in word for word in whole.remarks)
+
+
+@pytest.mark.parametrize(
+    ("budget", "pair", "pairs"),
+    [(20.0, 0.1, 8), (100.0, 0.1, 10), (100.0, 2.0, 5), (100.0, 3.0, 3), (None, 0.1, 13)],
+)
+def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget, pair, pairs):
     from spoonful.evaluation.tables import Recipe
 
     class Asked(Exception):
@@ -331,6 +415,7 @@ def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget
         raise Asked
 
     monkeypatch.setattr(trained, "train", ask)
+    monkeypatch.setattr(trained, "_timed", lambda network: pair)
     few = ("data.per_category=8",)
     job = Job(Recipe("rpmnet/crop"), 0, "synthetic", tmp_path, budget=budget, settings=few)
     with pytest.raises(Asked):

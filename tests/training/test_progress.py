@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from spoonful.training import progress, train
+from spoonful.training import progress, train, trainer
 from spoonful.training.progress import Display
 from training.small import blobs, small
 
@@ -64,6 +64,7 @@ def test_on_a_terminal_one_line_moves_and_words_stay(monkeypatch):
 
 def test_a_slow_cpu_is_seen_to_train_step_by_step(monkeypatch):
     seen = []
+    monkeypatch.setattr(trainer, "_OFTEN", 0.0)
     monkeypatch.setattr(Display, "step", lambda self, *line: seen.append(line))
     train(small("budget.steps=4"), corpus=blobs())
     assert [(done, total) for done, total, *_ in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]

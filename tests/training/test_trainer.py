@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from dataclasses import replace
 
 import pytest
@@ -149,6 +150,20 @@ def test_the_average_follows_the_weights(tmp_path):
     last = load_model(sorted(tmp_path.glob("step-*"))[-1]).state_dict()
     assert kept.keys() == last.keys()
     assert result.finished
+
+
+def test_a_budget_that_is_over_before_it_is_planned_ends_the_run(monkeypatch):
+    take = Stepper.__call__
+
+    def slow(self, *arguments):
+        time.sleep(0.3)
+        return take(self, *arguments)
+
+    monkeypatch.setattr(Stepper, "__call__", slow)
+    result = train(small("budget.steps=none", "budget.seconds=1"), corpus=blobs(), quiet=True)
+    assert result.finished
+    assert 1 <= result.step == result.total <= 4
+    assert result.best  # validated, as every run at its end
 
 
 def test_a_budget_in_seconds_becomes_steps():

@@ -34,7 +34,10 @@ def reproduce_command(
         "runs"
     ),
     budget: Annotated[
-        str | None, typer.Option(help="Train for so long in all, as 10m or 2h; not in full.")
+        str | None,
+        typer.Option(
+            help="Train for so long in all, as 10m or 2h; half as long again is for measuring."
+        ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Training runs a row.")] = None,
     row: Annotated[list[str] | None, typer.Option(help="Make this row; may be repeated.")] = None,

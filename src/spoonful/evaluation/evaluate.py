@@ -26,6 +26,7 @@ from spoonful.registration import Registration
 
 # Pairs that are registered once more, one at a time, to know how long a single pair takes.
 _SINGLES = 3
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def evaluate(
@@ -36,6 +37,7 @@ def evaluate(
     batch_size: int = 16,
     device: torch.device | str = "cpu",
     limit: int | None = None,
+    seconds: float | None = None,
     chamfer: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
@@ -51,6 +53,9 @@ def evaluate(
         batch_size: pairs at a time.
         device: where the method runs.
         limit: only the first so many items; None for all of them.
+        seconds: only as many batches as fit into this time, and one at least. Items come in an
+            order of their own, the same every time, which spreads them over all categories: as
+            they are stored, the first ones would be of one.
         chamfer: whether to measure Chamfer distances, the one costly error.
         progress: called with the number of items done and of all items, of this process.
 
@@ -70,17 +75,22 @@ def evaluate(
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"seconds must be positive, got {seconds}")
     device = torch.device(device)
     items = test_items(protocol, data)
     count = len(items) if limit is None else min(limit, len(items))
     rank, processes = _place()
-    share = range(rank, count, processes)
+    share = _order(count, mixed=seconds is not None)[rank::processes]
+    limited = _Limit(seconds)
 
     errors = PoseErrors(chamfer=chamfer)
     clock = _Clock(device)
     singles: list[float] = []
     with torch.no_grad(), _ready(method.run, device):
         for first in range(0, len(share), batch_size):
+            if not limited.room_for(batch_size, done=first):
+                break
             numbers = share[first : first + batch_size]
             batch = collate([items[number] for number in numbers]).to(device)
             if first == 0:  # the first call compiles, allocates, opens libraries
@@ -92,7 +102,7 @@ def evaluate(
             if progress is not None:
                 progress(first + len(numbers), len(share))
         seconds = clock.reset()
-        for number in share[:_SINGLES]:
+        for number in share[: _SINGLES if limited.room_for(_SINGLES, done=len(errors)) else 0]:
             _run(method, items[number].to(device), clock)
             singles.append(clock.reset())
 
@@ -127,6 +137,32 @@ def evaluate(
         versions=versions(),
         machine=machine(device),
     )
+
+
+def _order(count: int, *, mixed: bool) -> list[int]:
+    """The items' numbers, in the order they are registered in; mixed, any first few are spread.
+
+    >>> _order(6, mixed=True)
+    [0, 5, 2, 4, 1, 3]
+    """
+    # By the golden ratio: those whose multiples' fractions are below a bound lie evenly apart.
+    return (
+        sorted(range(count), key=lambda number: number * _GOLDEN % 1) if mixed else [*range(count)]
+    )
+
+
+class _Limit:
+    """Knows whether more items fit into a time, by how long those before took."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._began = time.perf_counter()
+
+    def room_for(self, more: int, *, done: int) -> bool:
+        """Whether `more` items fit after the `done` first ones; always, as long as none is done."""
+        if self._seconds is None or not done:
+            return True
+        return (time.perf_counter() - self._began) * (1 + more / done) <= self._seconds
 
 
 class _Clock:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple, Protocol
+
+import torch
 
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
@@ -21,7 +24,7 @@ from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
 from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data, open_method
 from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
-from spoonful.evaluation.trained import Job, Trained, train_job
+from spoonful.evaluation.trained import Job, NoTime, Trained, train_job
 from spoonful.extras import MissingExtra
 from spoonful.training.progress import Display
 
@@ -29,13 +32,19 @@ from spoonful.training.progress import Display
 _HARDLY = 100
 # Methods that are measured only where a row of theirs is asked for.
 _SLOW = {"goicp"}
+# Of a budget for training, so much more is for measuring; a row is of so many items at least.
+_MEASURING, _FEWEST = 0.5, 4
 
 
 class Trainer(Protocol):
     """Whatever trains: `train_job` is the real one."""
 
     def __call__(self, job: Job) -> Trained | None:
-        """Load the job from its folder if it is finished; else train it, or None if not asked."""
+        """Load the job from its folder if it is finished; else train it, or None if not asked.
+
+        Raises:
+            NoTime: there is no time to train it.
+        """
 
 
 class Cell(NamedTuple):
@@ -148,7 +157,9 @@ def reproduce(
         data: the data's name, see `open_data`; None for the embedded corpus.
         runs: the folder of training runs.
         budget: seconds of training for the whole table, in equal shares; None to train in full.
-            A run that was trained in full before is preferred to a short one.
+            A run that was trained in full before is preferred to a short one. A network of which
+            a CPU cannot take one step in its share is left out. Half as long again is for
+            measuring, on fewer test items where that does not do for all of them.
         seeds: training runs for each row; None for as many as the paper has.
         rows: the labels of the rows to make; None for all of them. The others are still shown.
         layer: the mode of the refinement layer in rows that have one; "source" is what the
@@ -188,13 +199,16 @@ def reproduce(
     protocol.check(test)
     wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
     jobs = sum(count for row in wanted if row.recipe is not None)
+    measured = jobs + sum(row.method is not None for row in wanted)
     maker = _Maker(
         protocol=protocol,
         test=test,
         fingerprint=fingerprint(test),
         data=find_data(name.replace("{split}", "train") if scans else name),
         runs=Path(runs),
+        budget=budget,
         share=None if budget is None or not jobs else budget / jobs,
+        measuring=None if budget is None else _Shares(_MEASURING * budget, measured),
         layer=layer,
         settings=tuple(settings),
         train=train,
@@ -204,22 +218,45 @@ def reproduce(
         limit=limit,
         quiet=quiet,
     )
+    found: dict[str, _Found] = {}
+    # Those to be trained first: the time of what there is no time to train is for measuring.
+    for row in sorted(wanted, key=lambda row: row.recipe is None):
+        if row.recipe is not None:
+            found[row.label] = _trained(maker, row.label, row.recipe, count)
+        elif row.method is not None:
+            found[row.label] = _baseline(maker, row.method, asked=rows is not None)
     made = []
     for row in paper.rows:
-        results: tuple[Result, ...] = ()
-        reason = "not asked for"
-        if row in wanted and row.recipe is not None:
-            tried = [maker.trained(row.label, row.recipe, seed) for seed in range(count)]
-            results = tuple(result for result in tried if result is not None)
-            reason = "not trained yet"
-        elif row in wanted and row.method is not None:
-            results, reason = _baseline(maker, row.method, asked=rows is not None)
+        results, reason = found.get(row.label, _Found((), "not asked for"))
         cells = tuple(
             _cell(column, row, position, results) for position, column in enumerate(paper.columns)
         )
-        made.append(ReproducedRow(row.label, cells, _ours_from(results) or reason, results))
+        made.append(ReproducedRow(row.label, cells, _ours_from(results, limit) or reason, results))
     remarks = _remarks(paper, name_of(test), budget, count, limit, layer, settings, made)
     return Reproduction(paper, tuple(made), name, remarks)
+
+
+class _Found(NamedTuple):
+    """The results of a row, or none and the reason."""
+
+    results: tuple[Result, ...]
+    reason: str
+
+
+class _Shares:
+    """A time that several take in turn; what one leaves is for those after it."""
+
+    def __init__(self, seconds: float, parts: int) -> None:
+        self._seconds, self._parts = seconds, parts
+
+    def next(self) -> float:
+        """The next one's share."""
+        self._parts = max(self._parts - 1, 0)
+        return max(self._seconds / (self._parts + 1), 1e-3)
+
+    def add(self, seconds: float) -> None:
+        """There is more time, or less if it is negative."""
+        self._seconds += seconds
 
 
 @dataclass(frozen=True)
@@ -231,7 +268,9 @@ class _Maker:
     fingerprint: str
     data: str
     runs: Path
+    budget: float | None
     share: float | None
+    measuring: _Shares | None
     layer: str
     settings: tuple[str, ...]
     train: bool
@@ -244,7 +283,8 @@ class _Maker:
     def baseline(self, name: str) -> Result:
         """The result of a method that is not trained."""
         folder = self.runs / "methods" / name
-        return self._kept(folder) or self._measured(open_method(name), folder)
+        share = self._next_share()
+        return self._kept(folder) or self._measured(open_method(name), folder, share)
 
     def trained(self, label: str, recipe: Recipe, seed: int) -> Result | None:
         """The result of a training run; None if it must not be trained and has not been."""
@@ -255,6 +295,7 @@ class _Maker:
         folder = full = base / f"seed-{seed}"
         if self.share is not None:
             folder = base / f"seed-{seed}-for-{self.share:.0f}s"
+        share = self._next_share()
         if kept := self._kept(full) or self._kept(folder):
             return kept
         job = Job(
@@ -269,53 +310,87 @@ class _Maker:
             settings=self.settings,
             quiet=self.quiet,
         )
+        display = Display(f"{label}, seed {seed}", quiet=self.quiet)
         if self.train:
-            Display(f"{label}, seed {seed}", quiet=self.quiet).say(f"training in {folder}")
-        found = self.trainer(job)
+            display.say(f"training in {folder}")
+        try:
+            found = self.trainer(job)
+        except NoTime as error:
+            display.say(str(error))
+            if self.measuring is not None and self.share is not None:
+                self.measuring.add(self.share)
+            raise
         if found is None:
             return None
         model, facts = found
         facts = {**facts, "recipe": recipe.slug(self.layer), "budget_s": self.share}
         method = methods.of_model(label, model.eval(), seed=seed, training=facts)
-        return self._measured(method, folder)
+        return self._measured(method, folder, share)
 
-    def _file(self, folder: Path) -> Path:
+    def _next_share(self) -> float | None:
+        """Seconds to measure the next result in; None for as long as it takes."""
+        return None if self.measuring is None else self.measuring.next()
+
+    def _file(self, folder: Path, *, short: bool = False) -> Path:
         part = "" if self.limit is None else f"-first-{self.limit}"
+        part += f"-for-{self.budget:.0f}s" if short else ""
         name = f"{self.protocol.name}-{self.protocol.hash}-{self.fingerprint}{part}.json"
         return folder / "results" / name
 
     def _kept(self, folder: Path) -> Result | None:
-        file = self._file(folder)
-        return Result.load(file) if file.is_file() else None
+        for short in (False,) if self.budget is None else (False, True):
+            file = self._file(folder, short=short)
+            if file.is_file():
+                return Result.load(file)
+        return None
 
-    def _measured(self, method: Method, folder: Path) -> Result:
+    def _measured(self, method: Method, folder: Path, seconds: float | None) -> Result:
+        began = time.monotonic()
+        small = seconds is not None and torch.device(self.device).type == "cpu"
         with Display(method.name, quiet=self.quiet) as display:
             display.now(f"measuring on {self.protocol.name}")
             result = evaluate(
                 method,
                 self.protocol,
                 self.test,
-                batch_size=self.batch_size,
+                batch_size=min(self.batch_size, _FEWEST) if small else self.batch_size,
                 device=self.device,
                 limit=self.limit,
+                seconds=seconds,
                 progress=lambda done, total: display.count(done, total, "items measured"),
             )
-        result.save(self._file(folder))
+            if short := _short(result, self.limit):
+                display.say(f"measured on {short}, for lack of time")
+        if self.measuring is not None:
+            self.measuring.add(began - time.monotonic())
+        result.save(self._file(folder, short=bool(short)))
         return result
 
 
-def _baseline(maker: _Maker, name: str, *, asked: bool) -> tuple[tuple[Result, ...], str]:
-    """The result of a method that is not trained here, or none and the reason."""
+def _trained(maker: _Maker, label: str, recipe: Recipe, count: int) -> _Found:
+    """The results of a row's training runs."""
+    results = []
+    reason = "not trained yet"
+    for seed in range(count):
+        try:
+            results.append(maker.trained(label, recipe, seed))
+        except NoTime as error:
+            reason = str(error)
+    return _Found(tuple(result for result in results if result is not None), reason)
+
+
+def _baseline(maker: _Maker, name: str, *, asked: bool) -> _Found:
+    """The result of a method that is not trained here."""
     if name in _SLOW and not asked:
-        return (), f"ask for it by --row: {name} takes up to a minute a pair"
+        return _Found((), f"ask for it by --row: {name} takes up to a minute a pair")
     try:
-        return (maker.baseline(name),), ""
+        return _Found((maker.baseline(name),), "")
     except MissingExtra as error:
-        return (), str(error)
+        return _Found((), str(error))
     except ValueError as error:
         if name in methods.names():
             raise
-        return (), str(error)
+        return _Found((), str(error))
 
 
 def _named(row: Row, labels: Sequence[str]) -> bool:
@@ -338,7 +413,13 @@ def _cell(column: Column, row: Row, position: int, results: Sequence[Result]) ->
     return cell._replace(ours=values[0], interval=Interval(column.scale * low, column.scale * high))
 
 
-def _ours_from(results: Sequence[Result]) -> str:
+def _short(result: Result, limit: int | None) -> str:
+    """How many of the items a result is of, where there was no time for all; "" otherwise."""
+    items = result.data.items if limit is None else min(limit, result.data.items)
+    return "" if len(result) >= items else f"{len(result)} of {items} items"
+
+
+def _ours_from(results: Sequence[Result], limit: int | None) -> str:
     """What our numbers came from, in a few words."""
     if not results:
         return ""
@@ -354,6 +435,7 @@ def _ours_from(results: Sequence[Result]) -> str:
         words.append(f"{span} of {training['of_epochs']:g} epochs")
     if len(results) > 1:
         words.append(f"{len(results)} runs")
+    words += sorted({short for result in results if (short := _short(result, limit))})
     failures = sum(result.failures for result in results)
     if failures:
         words.append(f"{failures} failures")
@@ -392,6 +474,11 @@ def _remarks(
         remarks.append(
             f"Training was cut to {_duration(budget)} for the whole table: these models are far "
             "from trained in full."
+        )
+    if any(_short(result, limit) for row in rows for result in row.results):
+        remarks.append(
+            "Where there was no time to measure all test items, a row is of some, drawn from all "
+            "categories: mind the intervals."
         )
     hardly = [
         row.label

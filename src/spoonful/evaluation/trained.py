@@ -6,22 +6,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
+import torch
+from torch.nn import functional as F
+
+from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation.methods import Method, of_model
 from spoonful.evaluation.tables import Recipe
 from spoonful.models import RegistrationModel
-from spoonful.training import build, checkpoint, corpora, load_model, override, presets, train
+from spoonful.training import (
+    Config,
+    build,
+    checkpoint,
+    corpora,
+    load_model,
+    override,
+    presets,
+    train,
+)
+from spoonful.training.config import Data
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
 
 # A run may exceed its share of a budget by this factor; then it is stopped where it is.
 _PATIENCE = 1.5
-# Validation pairs for a second of a budget, at least so many: on a CPU a pair takes up to a second,
-# and before the first step and after the last one they should take a tenth of the time each.
+# Validation pairs for a second of a budget, at least so many: before the first step and after the
+# last one they should take a tenth of the time each, and a pair may take a second. Where it takes
+# longer there are fewer, but two.
 _VALIDATED, _FEWEST = 0.1, 8
 _LEAST = 0.001  # of all shapes, as the configuration allows
+# A pair in a training step takes so many times as long as one that is registered: on one core,
+# RPM-Net's took 2 to 3 times as long, and one of the 32 of DCP 6 times.
+_AND_BACK = 4.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,10 @@ class Job:
     quiet: bool = False
 
 
+class NoTime(Exception):
+    """A budget has no room for a single training step; the message says what one would take."""
+
+
 class Trained(NamedTuple):
     """A trained model, and how it was trained: plain values by name.
 
@@ -72,8 +95,43 @@ def train_job(job: Job) -> Trained | None:
     Raises:
         KeyboardInterrupt: a signal stopped the run, which has its checkpoint: half a training is no
             row of a table.
+        NoTime: on this CPU, one step takes longer than the budget.
     """
-    base = presets.get(job.recipe.preset)
+    if not (job.folder / checkpoint.RESULT).is_file():
+        if not job.train:
+            return None
+        _train(job)
+    full = presets.get(job.recipe.preset).budget.epochs
+    return Trained(load_model(job.folder), {**_facts(job.folder), "of_epochs": full})
+
+
+def _train(job: Job) -> None:
+    """Train a job, or go on with it."""
+    config = _config(job)
+    card = build.protocol(config)
+    if job.budget is not None and not checkpoint.found(job.folder):
+        _check_time(config, job.budget)
+    shapes = None
+    if card.sampling != "given":
+        shapes = _corpus(config.data.corpus, config.data.per_category)
+        asked = any(setting.startswith("data.validation=") for setting in job.settings)
+        if job.budget is not None and not asked:
+            share = _validation(config, job, len(card.select(shapes, "train")))
+            config = override(config, [f"data.validation={share}"])
+    with on_signals() as stop:
+        train(
+            config,
+            out=job.folder,
+            corpus=shapes,
+            seconds=None if job.budget is None else _PATIENCE * job.budget,
+            quiet=job.quiet,
+        )
+    if stop.asked:
+        raise KeyboardInterrupt
+
+
+def _config(job: Job) -> Config:
+    """What to train: the preset, then what the table says, then what the user says."""
     full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
     if job.recipe.iterations is not None:
         full["refine.mode"] = job.layer
@@ -83,33 +141,60 @@ def train_job(job: Job) -> Trained | None:
         full["data.protocol"] = job.recipe.protocol
     if job.budget is not None:
         full["budget.seconds"] = max(1.0, round(job.budget, 3))
-    config = override(base, [f"{name}={value}" for name, value in full.items()])
-    config = override(config, job.settings)
+    config = override(
+        presets.get(job.recipe.preset), [f"{name}={value}" for name, value in full.items()]
+    )
+    return override(config, job.settings)
 
-    finished = job.folder / checkpoint.RESULT
-    if not finished.is_file():
-        if not job.train:
-            return None
-        card = build.protocol(config)
-        scans = card.sampling == "given"
-        shapes = None if scans else _corpus(config.data.corpus, config.data.per_category)
-        asked = any(setting.startswith("data.validation=") for setting in job.settings)
-        if shapes is not None and job.budget is not None and not asked:
-            enough = max(_FEWEST, _VALIDATED * job.budget) / len(card.select(shapes, "train"))
-            share = min(config.data.validation, max(enough, _LEAST))
-            config = override(config, [f"data.validation={share}"])
-        with on_signals() as stop:
-            train(
-                config,
-                out=job.folder,
-                corpus=shapes,
-                seconds=None if job.budget is None else _PATIENCE * job.budget,
-                quiet=job.quiet,
-            )
-        if stop.asked:
-            raise KeyboardInterrupt
-    facts = {**_facts(job.folder), "of_epochs": base.budget.epochs}
-    return Trained(load_model(job.folder), facts)
+
+def _check_time(config: Config, budget: float) -> None:
+    """Raise `NoTime` if a budget is too short for a single step."""
+    step = _AND_BACK * config.data.batch_size * _pair_seconds(config)
+    if step > budget:
+        raise NoTime(
+            f"not trained: one step takes about {max(step, 1):.0f} s on this CPU, and its share "
+            f"of the budget is {budget:.3g} s"
+        )
+
+
+def _validation(config: Config, job: Job, shapes: int) -> float:
+    """The share of the shapes to validate on within a budget."""
+    if checkpoint.found(job.folder):  # it was chosen by the clock, and stays for the whole run
+        return checkpoint.load(job.folder).config.data.validation
+    assert job.budget is not None
+    pairs = max(_FEWEST, _VALIDATED * job.budget)
+    if pair := _pair_seconds(config):
+        pairs = min(pairs, max(2.0, _VALIDATED * job.budget / pair))
+    return min(config.data.validation, max(pairs / shapes, _LEAST))
+
+
+def _pair_seconds(config: Config) -> float:
+    """How long a CPU takes to register a pair; 0 for an accelerator, where it is no matter."""
+    if config.runtime.device != "cpu":
+        return 0.0
+    return _timed(
+        Config(
+            model=config.model,
+            data=Data(protocol=config.data.protocol, points=config.data.points),
+            dcp=config.dcp,
+            rpmnet=config.rpmnet,
+            pointnetlk=config.pointnetlk,
+        )
+    )
+
+
+@lru_cache
+def _timed(network: Config) -> float:
+    """How long an untrained network takes to register a pair here."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        model = build.model(network).eval()
+        source, target = (torch.rand(1, size, 3) - 0.5 for size in build.protocol(network).sizes)
+        batch = Batch(source, target)
+        if model.needs_normals:
+            batch = Batch(source, target, F.normalize(source, dim=-1), F.normalize(target, dim=-1))
+        began = perf_counter()
+        model(batch)
+        return perf_counter() - began
 
 
 def open_trained(path: Path) -> Method:

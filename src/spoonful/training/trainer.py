@@ -39,6 +39,7 @@ from spoonful.training.validation import BEST_BY, Validation, validate
 # Steps between two looks at what the device has done; each is at those up to the look before, so
 # the host is never further ahead than two of them.
 _LOOK = 10
+_OFTEN = 1.0  # seconds between two looks at a CPU, though fewer steps are done
 # A budget in seconds becomes a number of steps after this many, the first of which do not count;
 # a share of the time is left for validation and files.
 _WARM, _TIMED, _SPARE = 3, 12, 0.1
@@ -235,9 +236,11 @@ class Trainer:
             self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
-            epoch_began, first_step = time.monotonic(), progress.step
+            epoch_began = looked = time.monotonic()
+            first_step = progress.step
             self._epoch_start = self.pairs.generator.get_state()
             for batch in self.pairs.epoch(skip=progress.in_epoch):
+                step_began = time.monotonic()
                 share = 0.0 if progress.total is None else progress.step / progress.total
                 self._turn_by(turn_bound(config.refine, share))
                 outcome = self._take(self.group.slice(batch), rate(config.optimizer, share))
@@ -247,7 +250,9 @@ class Trainer:
                 if progress.total is None:
                     self._plan(earlier, began)
                 # A CPU has done a step when it returns, and may need a minute for it.
-                if len(self._queue) >= _LOOK or self.device.type == "cpu":
+                slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
+                if slow or len(self._queue) >= _LOOK:
+                    looked = time.monotonic()
                     self._look(wait=False)
                     self.display.step(
                         progress.step,
@@ -257,7 +262,8 @@ class Trainer:
                     )
                 if progress.step == progress.total:
                     break
-                over = time.monotonic() >= limit
+                now = time.monotonic()
+                over = now + (now - step_began) >= limit  # another one would end too late
                 # Alone it costs nothing to look; several processes must agree, so seldom do.
                 looks = self.group.size == 1 or limit < math.inf or not progress.step % _LOOK
                 if looks and self.group.agree(over or stop.asked):
@@ -304,7 +310,11 @@ class Trainer:
         """Turn a budget in seconds into steps, once enough of them have been timed."""
         step, budget = self.progress.step, self.config.budget.seconds
         assert budget is not None
-        if step == _WARM:
+        left = budget - earlier - (time.monotonic() - began)
+        if self.group.agree(left <= 0):
+            self.progress.total = step
+            self.display.say(f"{budget:g} s are over after {step} steps")
+        elif step == _WARM:
             self._look()
             self._timed_from = time.monotonic()
         elif step == _WARM + _TIMED:
