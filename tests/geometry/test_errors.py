@@ -130,5 +130,9 @@ def test_bad_matrices_and_angles():
         Pose.from_matrix([[1.0, 0, 0, 0]])
     with pytest.raises(ValueError, match=re.escape("shape (..., 4, 4) or (..., 3, 4), got (3, 3)")):
         Pose.from_matrix(torch.eye(3))
+    with pytest.raises(TypeError, match=r"matrix must be floating point, got torch\.int64"):
+        gram_schmidt(torch.eye(3).long())
+    with pytest.raises(IndexError, match="too many indices"):
+        Pose.identity(2).at(0, 0)
     with pytest.raises(ValueError, match=re.escape("max_degrees must lie in [0, 180], got 190")):
         random_rotation(max_degrees=190)

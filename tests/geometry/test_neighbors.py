@@ -106,6 +106,8 @@ def test_mistakes_are_named():
         nearest(cloud, cloud.long())
     with pytest.raises(ValueError, match="points must hold at least one point"):
         nearest(cloud, torch.zeros(0, 3))
+    with pytest.raises(TypeError, match=r"mask must be a torch\.Tensor, got list"):
+        nearest(torch.rand(4, 3), torch.rand(4, 3), mask=[True])
     with pytest.raises(ValueError, match=r"mask must be bool .*\(4,\), got torch.bool \(3,\)"):
         nearest(cloud, cloud, mask=torch.ones(3, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"query and points must have leading dimensions"):

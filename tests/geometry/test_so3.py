@@ -67,6 +67,17 @@ def test_poses_compose_invert_and_apply_like_matrices(seed):
     torch.testing.assert_close(Pose.from_matrix(a.matrix()[..., :3, :]).matrix(), a.matrix())
 
 
+def test_poses_are_picked_as_their_matrices_are():
+    poses = Pose(random_rotation(4, 5), torch.randn(4, 5, 3))
+    matrices = poses.matrix()
+    keep = torch.tensor([True, False, True, True])
+    for index in ((0,), (1, 2), (slice(1, 3),), (..., -1), (keep,), (torch.tensor([3, 0]), 1)):
+        assert torch.equal(poses.at(*index).matrix(), matrices[(*index, slice(None), slice(None))])
+    assert torch.equal(
+        poses.at(keep.unsqueeze(-1).expand(4, 5)).matrix(), matrices[keep].flatten(0, 1)
+    )
+
+
 def test_identity_moves_nothing():
     points = torch.randn(2, 4, 3)
     assert torch.equal(Pose.identity(2).apply(points), points)

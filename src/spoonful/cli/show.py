@@ -65,7 +65,7 @@ def write_item(
 ) -> Path:
     """Write the page of one item, a batch of one pair whose pose is known."""
     assert pair.pose is not None
-    truth = Pose(pair.pose.rotation[0], pair.pose.translation[0])
+    truth = pair.pose.at(0)
     still = Pose.identity()
     source, target = pair.source[0], pair.target[0]
     layers = [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_tensor, working_dtype
+from spoonful.geometry.checks import check_is_tensor, check_tensor, working_dtype
 
 # Squared distances held at once, 16 MiB of them in float32, whatever the clouds' sizes: large
 # enough to hide the launch of a kernel, small enough not to be noticed.
@@ -53,6 +53,7 @@ def nearest(query: Tensor, points: Tensor, *, mask: Tensor | None = None) -> Nei
     if m == 0:
         raise ValueError("points must hold at least one point, got shape (..., 0, 3)")
     if mask is not None:
+        check_is_tensor("mask", mask)
         if mask.dtype != torch.bool or mask.shape != points.shape[:-1]:
             raise ValueError(
                 f"mask must be bool with the shape of points without its last dimension, "

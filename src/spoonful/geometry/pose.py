@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
 from typing import NamedTuple
 
 import torch
@@ -77,6 +78,22 @@ class Pose(NamedTuple):
         """`self` after `first`: applying the result equals `self.apply(first.apply(points))`."""
         moved = rotate(self.rotation, first.translation.unsqueeze(-2)).squeeze(-2)
         return Pose(matmul3(self.rotation, first.rotation), moved + self.translation)
+
+    def at(self, *index: int | slice | EllipsisType | Tensor) -> Pose:
+        """The poses at an index of the leading dimensions, as a tensor's own brackets take it.
+
+        (`pose[0]` is the rotation: a pose is a pair.)
+
+        >>> poses = Pose.identity(8, 6)
+        >>> [found.rotation.shape[:-2] for found in (poses.at(0), poses.at(..., -1))]
+        [torch.Size([6]), torch.Size([8])]
+        >>> poses.at(torch.arange(8) % 2 == 0, 0).translation.shape
+        torch.Size([4, 3])
+        """
+        all_of_it = slice(None)
+        return Pose(
+            self.rotation[(*index, all_of_it, all_of_it)], self.translation[(*index, all_of_it)]
+        )
 
     def detach(self) -> Pose:
         """The same numbers, cut from the graph."""

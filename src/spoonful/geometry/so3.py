@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_shape
+from spoonful.geometry.checks import check_shape, check_tensor
 
 
 def hat(vector: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def gram_schmidt(matrix: Tensor) -> Tensor:
             [0., 1., 0.],
             [0., 0., 1.]])
     """
-    check_shape("matrix", matrix, 3, 3)
+    check_tensor("matrix", matrix, 3, 3)
     x = _unit(matrix[..., :, 0])
     z = _unit(torch.linalg.cross(x, matrix[..., :, 1]))
     y = torch.linalg.cross(z, x)

@@ -49,11 +49,6 @@ def repeated(pose: Pose, count: int = 1) -> Pose:
     )
 
 
-def first(poses: Pose) -> Pose:
-    """The first of the poses along P."""
-    return Pose(poses.rotation[:, 0], poses.translation[:, 0])
-
-
 def join(poses: list[Pose]) -> Pose:
     """Poses of several outer iterations, one after the other along P."""
     return Pose(

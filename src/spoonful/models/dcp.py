@@ -12,7 +12,7 @@ from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import rotate
 from spoonful.losses import dcp_loss
-from spoonful.models.alignment import align, first, repeated
+from spoonful.models.alignment import align, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.dgcnn import DGCNN
@@ -125,9 +125,9 @@ class DCP(RegistrationModel):
                 back = self.head(of_target, of_source, mask=target_mask, other_mask=source_mask)
             else:
                 back_matches = self.head(of_target, of_source, source, mask=source_mask)
-                back = first(align(None, target, back_matches, mask=target_mask))
+                back = align(None, target, back_matches, mask=target_mask).at(..., 0)
             extras = {"cycle_rotation": back.rotation, "cycle_translation": back.translation}
-        return Registration(first(poses), poses, matches, extras=extras)
+        return Registration(poses.at(..., 0), poses, matches, extras=extras)
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
         """`|R^T R_gt - I|^2 + |t - t_gt|^2` as published, over the poses chosen by `loss_on`."""

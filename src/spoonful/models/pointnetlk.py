@@ -168,7 +168,7 @@ class PointNetLK(RegistrationModel):
                 + target_middle.unsqueeze(1)
                 - torch.stack([matvec3(one.rotation, middle) for one in poses], 1),
             )
-            last = Pose(many.rotation[:, -1], many.translation[:, -1])
+            last = many.at(..., -1)
             return Registration(last, many, extras={"residual": residual})
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:

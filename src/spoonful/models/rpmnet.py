@@ -12,7 +12,7 @@ from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_choice
 from spoonful.losses import discounted, point_loss
-from spoonful.models.alignment import align, first, join, repeated
+from spoonful.models.alignment import align, join, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.features import FeatureNet, Neighborhood, Surroundings
@@ -120,7 +120,7 @@ class RPMNet(RegistrationModel):
         matchings: list[Matching] = []
         for iteration in range(iterations):
             if iteration > 0:
-                moved = first(poses[-1]).detach().apply(source)
+                moved = poses[-1].at(..., 0).detach().apply(source)
                 of_source = self.feat_extractor(moved, around_source, mask=source_mask)
             masks = {"source_mask": source_mask, "target_mask": target_mask}
             annealings.append(self.weights_net(moved, target, **masks))
@@ -154,7 +154,7 @@ class RPMNet(RegistrationModel):
             extras["match_matrix"] = torch.stack(shares, dim=1)
         last = matchings[-1]
         return Registration(
-            first(poses[-1]), join(poses), last.matches, last.source_inliers, extras=extras
+            poses[-1].at(..., 0), join(poses), last.matches, last.source_inliers, extras=extras
         )
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
