@@ -189,7 +189,9 @@ def test_the_moved_cloud_keeps_colours_and_turned_normals(scans: Path, suffix: s
 def test_a_mesh_stays_a_mesh(scans: Path) -> None:
     corners = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
     faces = torch.tensor([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+    colors = torch.arange(12, dtype=torch.uint8).reshape(4, 3)
     write_mesh("source.stl", Mesh(corners, faces))
+    write_mesh("colored.ply", Mesh(corners, faces, colors))
     write_mesh("target.obj", Mesh(TRUTH.apply(corners.double()), faces))
     assert run(["register", "source.stl", "target.obj", "-o", "aligned.ply"]) == 0
     mesh = read_mesh("aligned.ply")
@@ -198,6 +200,11 @@ def test_a_mesh_stays_a_mesh(scans: Path) -> None:
     torch.testing.assert_close(found.sort(0).values, triangles.sort(0).values, atol=0.05, rtol=0)
     assert run(["register", "source.stl", "target.obj", "-o", "aligned.xyz"]) == 0
     assert len(read_cloud("aligned.xyz")) > 2048
+    for words in (["colored.ply", "target.obj"], ["colored.ply", "target.obj", "--scale", "1.0"]):
+        assert run(["register", *words, "-o", "aligned.obj"]) in (0, 3)
+        found = read_mesh("aligned.obj")
+        assert found.colors is not None
+        assert torch.equal(found.colors[found.faces], colors[faces])
 
 
 def test_a_small_cloud_brought_to_map_coordinates_keeps_its_digits(scans: Path) -> None:

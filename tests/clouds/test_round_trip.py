@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,41 @@ def test_triangles_come_back(suffix: str, tmp_path: Path) -> None:
         torch.testing.assert_close(
             back.vertices[back.faces].float(), mesh.vertices[mesh.faces], atol=1e-6, rtol=0
         )
+
+
+@pytest.mark.parametrize("suffix", [".ply", ".obj", ".gltf", ".glb"])
+def test_the_colors_of_vertices_come_back(suffix: str, tmp_path: Path) -> None:
+    generator = torch.Generator().manual_seed(0)
+    colors = torch.randint(0, 256, (4, 3), generator=generator, dtype=torch.uint8)
+    mesh = replace(tetrahedron(), colors=colors)
+    for encoding in FORMATS[suffix].encodings or (None,):
+        write_mesh(tmp_path / f"mesh{suffix}", mesh, encoding=encoding)
+        back = read_mesh(tmp_path / f"mesh{suffix}")
+        assert back.colors is not None
+        assert torch.equal(back.colors[back.faces], colors[mesh.faces])
+        assert torch.equal(back.vertices[back.faces].float(), mesh.vertices[mesh.faces])
+    assert read_cloud(tmp_path / f"mesh{suffix}").colors is None
+    write_mesh(tmp_path / f"mesh{suffix}", tetrahedron())
+    assert read_mesh(tmp_path / f"mesh{suffix}").colors is None
+
+
+def test_vertices_that_are_dropped_take_their_colors_along(tmp_path: Path) -> None:
+    mesh = tetrahedron()
+    vertices = mesh.vertices.clone()
+    vertices[0] = torch.nan
+    colors = torch.arange(12, dtype=torch.uint8).reshape(4, 3)
+    write_mesh(tmp_path / "mesh.ply", Mesh(vertices, mesh.faces, colors))
+    back = read_mesh(tmp_path / "mesh.ply", drop_nonfinite=True)
+    assert back.colors is not None
+    assert torch.equal(back.colors, colors[1:])
+
+
+def test_colors_that_are_not_those_of_the_vertices_are_refused() -> None:
+    mesh = tetrahedron()
+    with pytest.raises(ValueError, match=r"colors must have the shape of vertices, \(4, 3\)"):
+        replace(mesh, colors=torch.zeros(3, 3, dtype=torch.uint8))
+    with pytest.raises(TypeError, match=r"colors must be uint8, got torch\.float32"):
+        replace(mesh, colors=torch.zeros(4, 3))
 
 
 def test_binary_ply_of_both_byte_orders_is_written(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
     draft = path.with_name(f".{os.getpid()}.part{path.suffix}")
     try:
         if isinstance(shape, Mesh) and format_of(path).meshes:
-            write_mesh(draft, Mesh(_moved(shape.vertices, found.pose), shape.faces))
+            write_mesh(draft, replace(shape, vertices=_moved(shape.vertices, found.pose)))
         else:
             cloud = found.source if isinstance(shape, Mesh) else shape
             points = _moved(cloud.points, found.pose)

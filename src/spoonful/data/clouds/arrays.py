@@ -134,6 +134,13 @@ def concatenate(parts: list[Arrays]) -> Arrays:
 def _part(loaded: Mapping[str, Any]) -> Arrays:
     vertices = np.asarray(loaded["vertices"])
     faces = loaded.get("faces")
+
+    def of_vertices(name: str) -> NDArray[Any] | None:
+        values = loaded.get(name)
+        if values is None or np.ndim(values) != 2 or len(values) != len(vertices):
+            return None
+        return np.asarray(values)[:, :3]
+
     if faces is not None and len(faces):
         if np.ndim(faces) != 2 or np.shape(faces)[1] != 3:
             geometry = require("trimesh.geometry", extra="data", why="Reading meshes")
@@ -144,28 +151,23 @@ def _part(loaded: Mapping[str, Any]) -> Arrays:
             raise ValueError(
                 f"its faces name vertices {faces.min()} to {faces.max()} of {len(vertices)}"
             )
-        return Arrays(vertices, faces.astype(np.int64))
-
-    def of_vertices(name: str) -> NDArray[Any] | None:
-        values = loaded.get(name)
-        if values is None or np.ndim(values) != 2 or len(values) != len(vertices):
-            return None
-        return np.asarray(values)[:, :3]
-
+        colors = of_vertices("vertex_colors")
+        if colors is not None and colors.shape[1] < 3:
+            colors = None  # whatever they are, the triangles are what is wanted
+        return Arrays(vertices, faces.astype(np.int64), colors=colors)
     return Arrays(
         vertices, normals=of_vertices("vertex_normals"), colors=of_vertices("vertex_colors")
     )
 
 
 def columns_of(shape: Cloud | Mesh) -> dict[str, NDArray[Any]]:
-    """All that a cloud carries, by the names that `from_columns` and PLY know."""
+    """All that a cloud or mesh carries, by the names that `from_columns` and PLY know."""
     points = shape.points if isinstance(shape, Cloud) else shape.vertices
     blocks = {("x", "y", "z"): points}
-    if isinstance(shape, Cloud):
-        if shape.normals is not None:
-            blocks[_NORMAL[0]] = shape.normals.to(points.dtype)
-        if shape.colors is not None:
-            blocks[_COLOR[0]] = shape.colors
+    if isinstance(shape, Cloud) and shape.normals is not None:
+        blocks[_NORMAL[0]] = shape.normals.to(points.dtype)
+    if shape.colors is not None:
+        blocks[_COLOR[0]] = shape.colors
     return {
         name: column
         for names, block in blocks.items()

@@ -212,10 +212,11 @@ def _scene(shape: Cloud | Mesh) -> Any:
     move = np.eye(4)
     move[:3, 3] = points.mean(axis=0)
     points = points - move[:3, 3]
+    colors = None if shape.colors is None else shape.colors.cpu().numpy()
     if isinstance(shape, Mesh):
-        part = trimesh.Trimesh(points, shape.faces.cpu().numpy(), process=False)
+        faces = shape.faces.cpu().numpy()
+        part = trimesh.Trimesh(points, faces, vertex_colors=colors, process=False)
     else:
-        colors = None if shape.colors is None else shape.colors.cpu().numpy()
         part = trimesh.PointCloud(points, colors=colors)
     scene = trimesh.Scene()
     scene.add_geometry(part, transform=move)

@@ -91,6 +91,8 @@ def read_cloud(
 def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Mesh:
     """Read the triangles of a ply, obj, off, stl, gltf or glb file. Polygons are cut into fans.
 
+    The colours of vertices come along where a ply, obj, gltf or glb file has them.
+
     Args:
         path: the file.
         drop_nonfinite: leave out triangles that touch a NaN or infinite vertex. Otherwise such
@@ -220,14 +222,18 @@ def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor |
 
 
 def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
+    from spoonful.data.clouds.arrays import to_bytes
+
     vertices = _vertices(arrays)
     finite = _finite_rows(vertices, drop_nonfinite)
     assert arrays.faces is not None
     faces = torch.from_numpy(arrays.faces)
+    colors = None if arrays.colors is None else torch.from_numpy(to_bytes(arrays.colors))
     if not bool(finite.all()):
         moved_to = finite.cumsum(0) - 1
         faces = moved_to[faces[finite[faces].all(-1)]]
         vertices = vertices[finite]
+        colors = None if colors is None else colors[finite]
     if len(faces) == 0:
         raise ValueError("it has no triangles")
-    return Mesh(vertices, faces, dropped=len(finite) - len(vertices))
+    return Mesh(vertices, faces, colors, dropped=len(finite) - len(vertices))

@@ -98,6 +98,7 @@ class Mesh:
     Attributes:
         vertices: (V, 3) float32 or float64.
         faces: (F, 3) int64, positions in `vertices`, counter-clockwise seen from outside.
+        colors: (V, 3) uint8, red, green, blue of each vertex; or None.
         dropped: how many vertices were left out on the way here, as they were not finite.
 
     >>> corner = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))
@@ -107,6 +108,7 @@ class Mesh:
 
     vertices: Tensor
     faces: Tensor
+    colors: Tensor | None = None
     dropped: int = 0
 
     def __post_init__(self) -> None:
@@ -117,6 +119,14 @@ class Mesh:
             raise TypeError(f"vertices must be float32 or float64, got {self.vertices.dtype}")
         if self.faces.dtype != torch.int64:
             raise TypeError(f"faces must be int64, got {self.faces.dtype}")
+        if self.colors is not None:
+            if self.colors.shape != self.vertices.shape:
+                raise ValueError(
+                    f"colors must have the shape of vertices, {tuple(self.vertices.shape)}, "
+                    f"got {tuple(self.colors.shape)}"
+                )
+            if self.colors.dtype != torch.uint8:
+                raise TypeError(f"colors must be uint8, got {self.colors.dtype}")
         if self.faces.numel():
             first, last = int(self.faces.min()), int(self.faces.max())
             if first < 0 or last >= len(self.vertices):
@@ -125,6 +135,6 @@ class Mesh:
                 )
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Cloud:
-        """`count` points spread uniformly by area, with the normals of their triangles."""
+        """`count` points spread uniformly by area, with the normals of their triangles alone."""
         sample = sample_surface(self.vertices, self.faces, count, generator)
         return Cloud(sample.points, sample.normals, dropped=self.dropped)

@@ -36,7 +36,10 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
 
 
 def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None = None) -> None:
-    """Write a mesh to a ply, obj, off, stl, gltf or glb file; otherwise as `write_cloud`."""
+    """Write a mesh to a ply, obj, off, stl, gltf or glb file; otherwise as `write_cloud`.
+
+    off and stl have no place for the colours of vertices.
+    """
     path = Path(path)
     if len(mesh.faces) == 0:
         raise ValueError("mesh must have at least one triangle")
