@@ -13,7 +13,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from spoonful.training import checkpoint, corpora, distributed, presets, tensorf
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
-from spoonful.training.trainer import Trainer, fast_products
+from spoonful.training.trainer import Result, Trainer, fast_products
 from spoonful.training.validation import behaviour
 
 BASELINE = "kabsch"
@@ -228,69 +228,33 @@ def run(
         The runs that are left to do.
     """
     out, work = Path(out), Path(work)
-    began = time.monotonic()
-    finished = {job.name for job in todo if any(_there(f, job) for f in (out, *map(Path, done)))}
-    left = [job for job in todo if job.name not in finished]
-    say(f"{len(finished)} of {len(todo)} runs are there already")
-    train, test = corpora.load(data), corpora.load(data, "test")
-    second = None if other is None else corpora.load(other, "test")
-    tests: dict[str, dict[str, list[Batch]]] = {}
-    usual: dict[str, float] = {}
+    pace = _Pace(seconds)
+    left = [job for job in todo if not any(_there(folder, job) for folder in (out, *done))]
+    say(f"{len(todo) - len(left)} of {len(todo)} runs are there already")
+    shapes = _Shapes.load(data, other, limit)
     with on_signals() as stop:  # while a run is tested, too: then its file is written first
-        while left and not stop.asked:
-            job = left[0]
-            remaining = seconds - (time.monotonic() - began)
-            if remaining < usual.get(job.model, 0.0):
-                break
-            started = time.monotonic()
-            config = config_of(job, steps=steps, corpus=train, device=device, settings=settings)
-            group, place = distributed.join(config.runtime.device)
-            folder = work / job.name
-            if (folder / checkpoint.RESULT).is_file():  # stopped between training and test
-                shutil.rmtree(folder)
-            trainer = Trainer(config, folder, train, group, place, quiet=True)
+        while left and not stop.asked and pace.has_time_for(left[0].model):
+            job, began, remaining = left[0], time.monotonic(), pace.remaining()
+            config = config_of(
+                job, steps=steps, corpus=shapes.train, device=device, settings=settings
+            )
+            trainer = _trainer(config, work / job.name, shapes.train)
             result = trainer.run(None if remaining == math.inf else remaining)
             if not result.finished:
                 why = "a signal" if stop.asked else "the time limit"
                 say(f"{job.name}: stopped by {why} at step {result.step}")
                 break
             trained = time.monotonic()
-            if job.model not in tests:
-                tests[job.model] = _tests(config, train, test, second, limit, place)
-            content: dict[str, Any] = {
-                "model": job.model,
-                "condition": job.condition,
-                "seed": job.seed,
-                "steps": result.step,
-                "seconds": round(result.seconds, 1),
-                "skipped": result.skipped,
-                "validation": result.last,
-                "untrained": result.untrained,
-                "tests": {name: _test(trainer, some) for name, some in tests[job.model].items()},
-                "log": [_short(line) for line in Journal(folder).lines()],
-                "device": torch.cuda.get_device_name() if place.type == "cuda" else "cpu",
-                "torch": torch.__version__,
-                "config": config.as_dict(),
-            }
-            out.mkdir(parents=True, exist_ok=True)
-            if job.name in keep_weights:
-                last = (trainer.progress, result.last, trainer.stepper.weights())
-                path = checkpoint.save_weights(folder, config, trainer.protocol, *last)
-                shutil.copyfile(path, out / f"{job.name}.safetensors")
-            tensorfile.write_text(out / f"{job.name}.json", json.dumps(plain(content)))
-            shutil.rmtree(folder, ignore_errors=True)
-            del trainer
+            tests = shapes.tests(job.model, config, trainer.device)
+            content = _content(job, trainer, result, tests)
+            _write(job, content, trainer, result, out, weights=job.name in keep_weights)
+            del trainer  # before the next one, which may need its memory
             left.pop(0)
-            taken = time.monotonic() - started
-            # The first run of a model compiles; the shortest says what the next will take.
-            usual[job.model] = min(1.1 * taken, usual.get(job.model, math.inf))
-            errors = ", ".join(
-                f"{name} {found['rotation_degrees']['mean']:.2f}°"
-                for name, found in content["tests"].items()
-            )
+            ended = time.monotonic()
+            pace.took(job.model, ended - began)
             say(
-                f"{job.name}: {errors} ({trained - started:.0f} s training, "
-                f"{time.monotonic() - trained:.0f} s test, {len(left)} to go)"
+                f"{job.name}: {_errors(content)} ({trained - began:.0f} s training, "
+                f"{ended - trained:.0f} s test, {len(left)} to go)"
             )
     if stop.asked and left:
         say("a signal stopped the experiment; the same command goes on")
@@ -319,17 +283,131 @@ def measure(
         limit: at most so many test pairs of each kind; None for all.
     """
     job = grid([model], 1, [BASELINE])[0]
-    train, test = corpora.load(data), corpora.load(data, "test")
-    second = None if other is None else corpora.load(other, "test")
-    config = config_of(job, steps=1, corpus=train, device=device, settings=settings)
+    shapes = _Shapes.load(data, other, limit)
+    config = config_of(job, steps=1, corpus=shapes.train, device=device, settings=settings)
     _, place = distributed.join(config.runtime.device)
     network = network.to(place)
-    tests = _tests(config, train, test, second, limit, place)
+    tests = shapes.tests(model, config, place)
     return {name: _measured(network, some) for name, some in tests.items()}
 
 
-def _there(folder: Path, job: Job) -> bool:
-    return (folder / f"{job.name}.json").is_file()
+class _Pace:
+    """Whether there is time for one more run, by how long those before took.
+
+    Args:
+        seconds: for all of them, from now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._usual: dict[str, float] = {}
+
+    def remaining(self) -> float:
+        """Seconds that are left."""
+        return self._until - time.monotonic()
+
+    def has_time_for(self, model: str) -> bool:
+        """Whether another run of a model is likely to end in time."""
+        return self.remaining() >= self._usual.get(model, 0.0)
+
+    def took(self, model: str, seconds: float) -> None:
+        """A run of a model has taken so long."""
+        # The first one compiles; the shortest says what the next will take.
+        self._usual[model] = min(1.1 * seconds, self._usual.get(model, math.inf))
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """What all runs train on and are tested on.
+
+    Attributes:
+        train: the training file of the corpus.
+        test: its test file.
+        other: a second corpus, for test alone.
+        limit: test pairs of each kind at most.
+    """
+
+    train: Corpus
+    test: Corpus
+    other: Corpus | None
+    limit: int | None
+    _made: dict[str, dict[str, list[Batch]]] = field(default_factory=dict)
+
+    @staticmethod
+    def load(data: str, other: str | None, limit: int | None) -> _Shapes:
+        """By the names of the corpora."""
+        train, test = corpora.load(data), corpora.load(data, "test")
+        return _Shapes(train, test, None if other is None else corpora.load(other, "test"), limit)
+
+    def tests(self, model: str, config: Config, device: torch.device) -> dict[str, list[Batch]]:
+        """A model's test batches by name, made once for all its runs."""
+        if model not in self._made:
+            self._made[model] = _tests(
+                config, self.train, self.test, self.other, self.limit, device
+            )
+        return self._made[model]
+
+
+def _trainer(config: Config, folder: Path, corpus: Corpus) -> Trainer:
+    """A run, or the rest of one that was stopped."""
+    if (folder / checkpoint.RESULT).is_file():  # stopped between training and test
+        shutil.rmtree(folder)
+    group, device = distributed.join(config.runtime.device)
+    return Trainer(config, folder, corpus, group, device, quiet=True)
+
+
+def _content(
+    job: Job, trainer: Trainer, result: Result, tests: Mapping[str, Sequence[Batch]]
+) -> dict[str, Any]:
+    """What a run's file says: how it trained, and how its last weights do in all tests."""
+    assert trainer.folder is not None
+    return {
+        "model": job.model,
+        "condition": job.condition,
+        "seed": job.seed,
+        "steps": result.step,
+        "seconds": round(result.seconds, 1),
+        "skipped": result.skipped,
+        "validation": result.last,
+        "untrained": result.untrained,
+        "tests": {name: _test(trainer, some) for name, some in tests.items()},
+        "log": [_short(line) for line in Journal(trainer.folder).lines()],
+        "device": torch.cuda.get_device_name() if trainer.device.type == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "config": trainer.config.as_dict(),
+    }
+
+
+def _write(
+    job: Job,
+    content: Mapping[str, Any],
+    trainer: Trainer,
+    result: Result,
+    out: Path,
+    *,
+    weights: bool,
+) -> None:
+    """Write a run's file, and its weights if they are wanted; then its checkpoint can go."""
+    assert trainer.folder is not None
+    out.mkdir(parents=True, exist_ok=True)
+    if weights:
+        last = (trainer.progress, result.last, trainer.stepper.weights())
+        path = checkpoint.save_weights(trainer.folder, trainer.config, trainer.protocol, *last)
+        shutil.copyfile(path, out / f"{job.name}.safetensors")
+    tensorfile.write_text(out / f"{job.name}.json", json.dumps(plain(content)))
+    shutil.rmtree(trainer.folder, ignore_errors=True)
+
+
+def _errors(content: Mapping[str, Any]) -> str:
+    """The mean error of each test, in a line."""
+    return ", ".join(
+        f"{name} {found['rotation_degrees']['mean']:.2f}°"
+        for name, found in content["tests"].items()
+    )
+
+
+def _there(folder: str | Path, job: Job) -> bool:
+    return (Path(folder) / f"{job.name}.json").is_file()
 
 
 def _short(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -346,7 +424,7 @@ def _tests(
     limit: int | None,
     device: torch.device,
 ) -> dict[str, list[Batch]]:
-    """Test batches by name, all of one size and on the device, made once for all runs.
+    """Test batches by name, all of one size and on the device.
 
     Categories that were not trained on are new in both files of the corpus, so both are tested.
     """
