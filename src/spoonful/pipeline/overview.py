@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -70,9 +70,10 @@ def write_overview(
 
 def _cells(row: Mapping[str, Any], folder: Path, home: str, rank: int) -> list[Cell]:
     status = row["status"]
+    outside = f"{home}{os.sep}" if home else ""
     # The report of a pair that failed is one of an earlier day.
     name = "" if status == "failed" else report_name(row["id"])
-    link = quote(name) if name and (folder / name).is_file() else ""
+    link = quote(name) if name and os.path.isfile(folder / name) else ""
     remarks = [row["message"]] if status == "failed" else row["warnings"]
     return [
         Cell(row["id"], link=link),
@@ -82,17 +83,13 @@ def _cells(row: Mapping[str, Any], folder: Path, home: str, rank: int) -> list[C
         _number(row["inlier_ratio"], "{:.0%}".format),
         _number(row["radius"], number),
         _number(row["rmse"], number),
-        *(Cell(_from(home, row[role])) for role in ("source", "target")),
+        *(Cell(row[role].removeprefix(outside)) for role in ("source", "target")),
         Cell("\n".join(remarks)),
     ]
 
 
 def _number(value: float | None, shown: Callable[[float], str]) -> Cell:
     return Cell("") if value is None else Cell(shown(value), value)
-
-
-def _from(home: str, path: str) -> str:
-    return str(PurePath(path).relative_to(home)) if home else path
 
 
 def _common(paths: Sequence[str]) -> str:
