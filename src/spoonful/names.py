@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -27,8 +27,23 @@ def named(name: str, among: Mapping[str, T], *, what: str) -> T:
     ValueError: no fruit named 'pear'; there are none
     """
     if name not in among:
-        close = difflib.get_close_matches(name, among, n=1)
-        hint = f"; did you mean {close[0]!r}? There are" if close else "; there are"
+        close = closest(name, among)
+        hint = "; there are" if close is None else f"; did you mean {close!r}? There are"
         there = f": {', '.join(among)}" if among else " none"
         raise ValueError(f"no {what} named {name!r}{hint}{there}")
     return among[name]
+
+
+def closest(name: str, among: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The one that was perhaps meant by `name`, or None if none is like it.
+
+    Args:
+        name: as it was typed.
+        among: all there are.
+        likeness: how alike it must be, from 0 to 1, the same.
+
+    >>> closest("aple", ["apple", "pear"]), closest("plum", ["apple", "pear"])
+    ('apple', None)
+    """
+    found = difflib.get_close_matches(name, among, n=1, cutoff=likeness)
+    return found[0] if found else None

@@ -22,7 +22,7 @@ backward pass; nothing in it depends on the number of points.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -39,12 +39,11 @@ from spoonful.geometry.checks import (
 )
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.kabsch import best_translation
+from spoonful.geometry.kernels.call import Form as Form
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.so3 import gram_schmidt, hat, torque, turned
 from spoonful.geometry.spread import spread, spread_inverse
-
-Form = Literal["source", "target"]
 
 
 def refine(

@@ -13,17 +13,18 @@ ValueError: there is no setting 'optimizer.rl'; did you mean 'optimizer.lr'?
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from spoonful.data import protocols
 from spoonful.extras import require
+from spoonful.geometry.refine import Form
+from spoonful.names import closest
 
 
 def _in(low: float, high: float = float("inf")) -> dict[str, tuple[float, float]]:
@@ -96,7 +97,7 @@ class Refine:
 
     mode: Literal["none", "source", "target", "perturbed", "detached"] = "none"
     """No layer; the paper's, in source or target form; or a start that is perturbed or detached."""
-    form: Literal["source", "target"] = "source"
+    form: Form = "source"
     """The form used with a perturbed or detached start."""
     iterations: int = field(default=5, metadata=_in(1, 1000))
     loss_on: Literal["all", "last"] = "all"
@@ -306,21 +307,27 @@ def _with(config: Config, path: str, value: Any) -> Config:
         path = "refine.mode"
     known = {name: kind for name, _, kind, _ in _settings(config)}
     if path not in known:
-        close = difflib.get_close_matches(path, known, n=1, cutoff=0.6)
-        last = difflib.get_close_matches(
-            path.split(".")[-1], [name.split(".")[-1] for name in known], n=1, cutoff=0.7
+        if (meant := _meant(path, list(known))) is not None:
+            raise ValueError(f"there is no setting {path!r}; did you mean {meant!r}?")
+        sections = dict.fromkeys(name.split(".")[0] for name in known if "." in name)
+        raise ValueError(
+            f"there is no setting {path!r}; they are named as 'optimizer.lr', in the sections "
+            f"{', '.join(sections)}"
         )
-        same = [name for name in known if last and name.split(".")[-1] == last[0]]
-        if same and not difflib.get_close_matches(path, known, n=1, cutoff=0.75):
-            close = same
-        if not close:
-            sections = dict.fromkeys(name.split(".")[0] for name in known if "." in name)
-            raise ValueError(
-                f"there is no setting {path!r}; they are named as 'optimizer.lr', in the sections "
-                f"{', '.join(sections)}"
-            )
-        raise ValueError(f"there is no setting {path!r}; did you mean {close[0]!r}?")
     return _replaced(config, path.split("."), _parsed(path, value, known[path]))
+
+
+def _meant(path: str, known: Sequence[str]) -> str | None:
+    """The setting that was perhaps meant: one much like it, or of its last word, or a bit like it.
+
+    >>> _meant("optimiser.lr", names()), _meant("lr", names()), _meant("shoe.size", names())
+    ('optimizer.lr', 'optimizer.lr', None)
+    """
+    if (much := closest(path, known, likeness=0.75)) is not None:
+        return much
+    last = {name.split(".")[-1]: name for name in reversed(known)}  # the first one stays
+    word = closest(path.split(".")[-1], last, likeness=0.7)
+    return closest(path, known) if word is None else last[word]
 
 
 def _replaced(section: Any, path: list[str], value: Any) -> Any:
@@ -372,8 +379,8 @@ def _check(path: str, value: Any, kind: Any, allowed: tuple[float, float] | None
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             choices = get_args(kind)
-            close = difflib.get_close_matches(str(value), choices, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            close = closest(str(value), choices)
+            hint = "" if close is None else f"; did you mean {close!r}?"
             raise ValueError(f"{path} must be one of {', '.join(choices)}; got {value!r}{hint}")
     elif get_origin(kind) is tuple:
         for part in value:
