@@ -204,9 +204,18 @@ def test_mistakes_in_batches_and_options_are_named():
         DCP(pointer="none")
     with pytest.raises(ValueError, match="multiple of n_heads"):
         DCP(emb_dims=30)
+    with pytest.raises(TypeError, match=r"got 'target'; SpoonfulLayer\(form='target'\)\?$"):
+        DCP(refine="target")
+    for options, message in (
+        ({"train_iterations": 0}, "train_iterations must be an int >= 1, got 0"),
+        ({"neighbors": 2.5}, "neighbors must be an int >= 1, got 2.5"),
+        ({"radius": 0.0}, "radius must be > 0, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            small_rpmnet(**options)
     with pytest.raises(ValueError, match="'mlp' head has none"):
         DCP(head="mlp", refine=SpoonfulLayer())
     with pytest.raises(ValueError, match=r"features must be some of \['xyz', 'dxyz', 'ppf'\]"):
         small_rpmnet(features=("color",))
-    with pytest.raises(ValueError, match="iterations must be at least 1"):
+    with pytest.raises(ValueError, match="iterations must be an int >= 1, got 0"):
         small_rpmnet(features=("xyz",))(Batch(cloud, cloud), iterations=0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import torch
 from torch import Tensor
 
 from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer, kabsch
+from spoonful.geometry.refine import Form
 from spoonful.models.precision import full_precision
 
 
@@ -35,6 +38,18 @@ def align(
             return repeated(kabsch(source, matches, weights, mask))
         output: LayerOutput = layer(source, matches, weights, mask)
         return output.poses
+
+
+def check_layer(refine: object) -> None:
+    """Raise unless `refine` is a layer or None: the names of forms are for settings of trainings.
+
+    >>> check_layer("target")
+    Traceback (most recent call last):
+    TypeError: refine must be a SpoonfulLayer or None, got 'target'; SpoonfulLayer(form='target')?
+    """
+    if refine is not None and not isinstance(refine, SpoonfulLayer):
+        hint = f"; SpoonfulLayer(form={refine!r})?" if refine in get_args(Form) else ""
+        raise TypeError(f"refine must be a SpoonfulLayer or None, got {refine!r}{hint}")
 
 
 def repeated(pose: Pose, count: int = 1) -> Pose:

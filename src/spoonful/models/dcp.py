@@ -12,7 +12,7 @@ from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import rotate
 from spoonful.losses import dcp_loss
-from spoonful.models.alignment import align, repeated
+from spoonful.models.alignment import align, check_layer, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.dgcnn import DGCNN
@@ -70,6 +70,7 @@ class DCP(RegistrationModel):
         check_choice("head", head, ("svd", "mlp"))
         check_choice("cycle", cycle, ("off", "on", "published"))
         check_choice("loss_on", loss_on, ("all", "last"))
+        check_layer(refine)
         if head == "mlp" and refine is not None:
             raise ValueError("refine needs matches, and the 'mlp' head has none; use head='svd'")
         if pointer == "transformer" and emb_dims % n_heads:

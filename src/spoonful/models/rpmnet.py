@@ -10,9 +10,9 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer
-from spoonful.geometry.checks import check_choice
+from spoonful.geometry.checks import check_choice, check_count
 from spoonful.losses import discounted, point_loss
-from spoonful.models.alignment import align, join, repeated
+from spoonful.models.alignment import align, check_layer, join, repeated
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.features import FeatureNet, Neighborhood, Surroundings
@@ -66,6 +66,13 @@ class RPMNet(RegistrationModel):
     ) -> None:
         super().__init__()
         check_choice("loss_on", loss_on, ("all", "last"))
+        check_layer(refine)
+        check_count("neighbors", neighbors)
+        check_count("sinkhorn_iterations", sinkhorn_iterations, least=0)
+        check_count("train_iterations", train_iterations)
+        check_count("test_iterations", test_iterations)
+        if not radius > 0:
+            raise ValueError(f"radius must be > 0, got {radius}")
         self.loss_on = loss_on
         self.weights_net = ParameterNet()
         self.feat_extractor = FeatureNet(features, feat_dim)
@@ -100,8 +107,7 @@ class RPMNet(RegistrationModel):
         """
         if iterations is None:
             iterations = self.train_iterations if self.training else self.test_iterations
-        if iterations < 1:
-            raise ValueError(f"iterations must be at least 1, got {iterations}")
+        check_count("iterations", iterations)
         both = stack(batch, normals=self.needs_normals)
         source, target = both.split(both.points)
         source_mask, target_mask = both.masks()
