@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -26,6 +27,7 @@ from spoonful.pipeline.batches import (
     register_pair,
     register_pairs,
 )
+from spoonful.workers import PlainWorker, WorkerDied
 from view.helpers import Page, box
 
 FLAT = [value for row in IDENTITY for value in row]
@@ -91,6 +93,25 @@ def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(tmp_path: Path, notes
     assert read[0]["T_target_source"] == FLAT
     assert read[1]["status"] == "failed"
     assert read[1]["rmse"] is None
+
+
+def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stillborn(PlainWorker):
+        def __init__(self, *_: object, **__: object) -> None:
+            super().__init__(tmp_path / "nowhere.py", "task")
+
+        def begin(self, *_: object) -> NoReturn:
+            raise WorkerDied("its process ended with exit code 1")
+
+        def start(self) -> None:
+            """There is nothing to start."""
+
+    monkeypatch.setattr(batches, "WarmWorker", Stillborn)
+    monkeypatch.setattr(batches, "wait", lambda *_: pytest.fail("waits for nobody"))
+    rows = register_pairs(named(notes, "a", "b"), tmp_path / "out", workers=2, task=quick)
+    assert [row["message"] for row in rows] == ["its process ended with exit code 1"] * 2
 
 
 def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, notes: Path) -> None:

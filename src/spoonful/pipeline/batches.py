@@ -266,6 +266,8 @@ def run_here(
                     idle.append(worker)
                     left -= 1
                     yield failed(pair, error)
+            if not busy:
+                continue  # the last ones died at once, and nobody is left to be waited for
             ends = [began + timeout for _, _, began in busy.values()] if timeout else []
             rest = max(0.0, min(ends) - time.monotonic()) if ends else None
             ready = wait(list(busy), rest)
