@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
 
-from spoonful.cli import data, demo, models
+from spoonful.cli import data, demo, main, models
 from spoonful.cli.app import app, run
 from spoonful.extras import require
 from spoonful.geometry import Pose
@@ -39,6 +41,17 @@ def test_help_has_examples_and_fills_its_lines(command, capsys, monkeypatch):
     for line, after in pairwise(lines):
         if line and after:
             assert len(line) + 1 + len(after.split()[0]) > 74, line
+
+
+def test_a_terminal_without_degree_signs_gets_the_rest(monkeypatch):
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "argv", ["spoonful", "models", "list"])
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    terminal.flush()
+    assert "validation ?" in terminal.buffer.getvalue().decode()
 
 
 def test_version_is_the_packages(capsys):

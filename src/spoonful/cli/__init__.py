@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 
@@ -13,6 +14,10 @@ def main() -> None:
     from spoonful.extras import MissingExtra, require
 
     warnings.showwarning = _show
+    for stream in (sys.stdout, sys.stderr):
+        # Where there is no degree sign, a question mark will do; a result must not be lost for it.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:  # Ctrl-C while modules are still being imported is no fault to report either
         for module in ("typer", "rich"):
             require(module, extra="cli", why="The spoonful command")
