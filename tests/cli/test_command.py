@@ -155,6 +155,12 @@ def test_a_picture_that_cannot_be_drawn_is_no_reason_to_fail(tmp_path: Path, mon
     assert said == "none: Drawing a picture needs no_such_module: pip install 'spoonful[plot]'"
 
 
+def test_a_dataset_is_not_fetched_into_a_file(tmp_path: Path, capsys):
+    (tmp_path / "notes.txt").touch()
+    assert run(["data", "fetch", "modelnet40", "--to", str(tmp_path / "notes.txt")]) == 2
+    assert "--to must be a folder, and" in capsys.readouterr().err
+
+
 def test_a_shown_item_replaces_nothing_but_pages(tmp_path: Path, capsys):
     scan = tmp_path / "scan.ply"
     scan.write_text("points")

@@ -19,6 +19,7 @@ from rich.table import Table
 from spoonful.cli.evaluate import wide
 from spoonful.data import catalog, places
 from spoonful.data.fetch import fetch as fetch_archive
+from spoonful.files import check_folder
 
 app = typer.Typer(
     help="Datasets: which there are, how to get them, what is in them.",
@@ -93,7 +94,8 @@ def fetch(
         raise ValueError(f"there is nothing to fetch for {name}: {how}")
     console = Console(stderr=True)
     target = places.folders()[0] if to is None else to.expanduser()
-    console.print(f"{name}: {dataset.about}; {dataset.licence}", highlight=False)
+    check_folder("--to", target)
+    console.print(f"{name}: {dataset.about}; {dataset.licence}", highlight=False, soft_wrap=True)
     with Progress(
         BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(), console=console
     ) as bar:
