@@ -155,6 +155,13 @@ def test_a_picture_that_cannot_be_drawn_is_no_reason_to_fail(tmp_path: Path, mon
     assert said == "none: Drawing a picture needs no_such_module: pip install 'spoonful[plot]'"
 
 
+def test_addresses_of_datasets_are_not_broken_in_two(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("SPOONFUL_DATA", str(tmp_path))
+    assert run(["data", "list"]) == 0
+    assert "3dmatch: see https://3dmatch.cs.princeton.edu\n" in capsys.readouterr().out
+
+
 def test_a_dataset_is_not_fetched_into_a_file(tmp_path: Path, capsys):
     (tmp_path / "notes.txt").touch()
     assert run(["data", "fetch", "modelnet40", "--to", str(tmp_path / "notes.txt")]) == 2

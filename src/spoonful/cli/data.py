@@ -45,9 +45,13 @@ def list_datasets() -> None:
     for title in ("train", "test", "categories"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("licence", overflow="fold")
+    addresses = []
     for found in catalog.survey():
         here = found.place is not None or found.note == "built in"
         note = found.problem or found.note
+        if "://" in note:  # a cell might break it in two
+            addresses.append(f"{found.name}: {note}")
+            note = "see below"
         style = "red" if found.problem else None if here else "dim"
         table.add_row(
             found.name,
@@ -57,8 +61,10 @@ def list_datasets() -> None:
             style=style,
         )
     console.print(table)
+    for line in ("", *addresses):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     looked = ", ".join(str(folder) for folder in places.folders())
-    console.print(f"\nlooked in {looked}", style="dim", highlight=False, soft_wrap=True)
+    console.print(f"looked in {looked}", style="dim", highlight=False, soft_wrap=True)
 
 
 @app.command()
