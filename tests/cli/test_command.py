@@ -157,7 +157,8 @@ def test_a_picture_that_cannot_be_drawn_is_no_reason_to_fail(tmp_path: Path, mon
 
 def test_addresses_of_datasets_are_not_broken_in_two(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("SPOONFUL_DATA", str(tmp_path))
+    for name in ("SPOONFUL_DATA", "SPOONFUL_CACHE", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
     assert run(["data", "list"]) == 0
     assert "3dmatch: see https://3dmatch.cs.princeton.edu\n" in capsys.readouterr().out
 
