@@ -259,6 +259,8 @@ def test_the_table_is_strict_json(make):
         ("dcp-noise", {"rows": ["ICP"]}, "has no row 'ICP'"),
         ("dcp-noise", {"budget": 0.0}, "budget must be positive"),
         ("dcp-noise", {"seeds": 0}, "seeds must be at least 1"),
+        ("dcp-noise", {"layer": "sorce", "train": False}, "layer must be 'source', 'target'"),
+        ("dcp-noise", {"settings": ["dcp.emb_dim=8"]}, "did you mean 'dcp.emb_dims'"),
         ("3dmatch", {"test": None}, "of scans, and none are embedded"),
         ("dcp-noise", {"data": "no-such-data", "test": None}, "no data named 'no-such-data'"),
     ],

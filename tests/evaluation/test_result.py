@@ -71,7 +71,7 @@ def test_statistics_are_those_of_the_metrics_with_intervals():
     assert found.summary.mean == 4
     assert found.summary.rmse == pytest.approx(math.sqrt(114 / 4))
     assert found.intervals["mean"].low < 4 < found.intervals["mean"].high
-    with pytest.raises(ValueError, match="no metric 'eror'; there are: error"):
+    with pytest.raises(ValueError, match="no metric named 'eror'; did you mean 'error'"):
         result(torch.ones(2))["eror"]
 
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import signal
 import time
 from dataclasses import replace
 
@@ -164,6 +166,23 @@ def test_a_budget_that_is_over_before_it_is_planned_ends_the_run(monkeypatch):
     assert result.finished
     assert 1 <= result.step == result.total <= 4
     assert result.best  # validated, as every run at its end
+
+
+def test_a_run_that_is_stopped_before_its_plan_is_planned_by_the_steps_after(tmp_path, monkeypatch):
+    take, taken = Stepper.__call__, []
+
+    def slow(self, *arguments):
+        taken.append(time.sleep(0.02))
+        if len(taken) == 14:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return take(self, *arguments)
+
+    monkeypatch.setattr(Stepper, "__call__", slow)
+    config = small("budget.steps=none", "budget.seconds=1")
+    assert train(config, corpus=blobs(), out=tmp_path, quiet=True).total is None
+    result = train(config, corpus=blobs(), out=tmp_path, quiet=True)
+    assert result.finished
+    assert result.total <= 1 / 0.02
 
 
 def test_a_budget_in_seconds_becomes_steps():

@@ -31,6 +31,7 @@ from spoonful.evaluation import tables as paper
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 from spoonful.files import check_folder
+from spoonful.training.distributed import known_device
 
 _WIDE = 120  # columns that hold a table without breaking its intervals
 _SHORT = 12  # characters of settings that are never broken
@@ -257,12 +258,7 @@ def pick_device(text: str, rank: int = 0) -> str:
     """
     if text == "auto":
         text = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        kind = torch.device(text).type
-    except RuntimeError:
-        raise ValueError(f"--device must be cpu, cuda or auto, got {text!r}") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"--device {text}: torch finds no CUDA device here")
+    known_device(text, "--device")
     if text == "cuda" and torch.cuda.device_count() > 1:
         return f"cuda:{int(os.environ.get('LOCAL_RANK', rank)) % torch.cuda.device_count()}"
     return text

@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from spoonful.cli.compare import signed
+from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import heading, number, pick_device, span, wide
 from spoonful.evaluation import Reproduction, reproduce, tables
 from spoonful.evaluation.reproduce import Cell, to_json
 from spoonful.evaluation.result import write_text
-from spoonful.training import schedule
 
 _ROOM = 100  # columns; in fewer, what a row was made from is under the table instead of beside it
 
@@ -75,7 +75,7 @@ def reproduce_command(
             table,
             data=data,
             runs=runs,
-            budget=None if budget is None else schedule.seconds(budget),
+            budget=None if budget is None else duration(budget, "--budget"),
             seeds=seeds,
             rows=row,
             layer=layer,

@@ -29,7 +29,7 @@ def sweep(
     limit: Annotated[
         str | None, typer.Option("--seconds", help="Stop after that time; call again to go on.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="How many runs at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
     out: Annotated[Path, typer.Option(help="The folder for all runs.")] = Path("runs"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,

@@ -24,12 +24,15 @@ from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
 from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data, open_method
 from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
-from spoonful.evaluation.trained import Job, NoTime, Trained, train_job
+from spoonful.evaluation.trained import Job, NoTime, Trained, config_of, train_job
 from spoonful.extras import MissingExtra
+from spoonful.geometry.checks import check_choice
 from spoonful.training.progress import Display
 
 # A row of fewer training steps is no result.
 _HARDLY = 100
+# The modes of the refinement layer, but for none.
+_LAYERS = ("source", "target", "perturbed", "detached")
 # Methods that are measured only where a row of theirs is asked for.
 _SLOW = {"goicp"}
 # Of a budget for training, so much more is for measuring; a row is of so many items at least.
@@ -184,6 +187,11 @@ def reproduce(
     count = paper.runs if seeds is None else seeds
     if count < 1:
         raise ValueError(f"seeds must be at least 1, got {count}")
+    check_choice("layer", layer, _LAYERS)
+    wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
+    for row in wanted:
+        if row.recipe is not None:  # settings that are none are said before anything is opened
+            config_of(Job(row.recipe, 0, SYNTHETIC, Path(), layer=layer, settings=(*settings,)))
     name = SYNTHETIC if data is None else data
     protocol = protocols.get(paper.protocol)
     if test is None:
@@ -197,7 +205,6 @@ def reproduce(
             "{split} in data, for train and test, or do not train"
         )
     protocol.check(test)
-    wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
     jobs = sum(count for row in wanted if row.recipe is not None)
     measured = jobs + sum(row.method is not None for row in wanted)
     maker = _Maker(
@@ -512,7 +519,12 @@ def _bf16(training: Mapping[str, Any]) -> bool:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+    """A duration in words.
+
+    >>> _duration(600), _duration(100)
+    ('10 min', '100 s')
+    """
+    return f"{seconds:g} s" if seconds % 60 else f"{seconds / 60:g} min"
 
 
 def _safe(name: str) -> str:

@@ -31,6 +31,7 @@ from spoonful.evaluation.bootstrap import (
 )
 from spoonful.files import write_whole
 from spoonful.metrics import Summary, summarize
+from spoonful.names import named
 
 FORMAT = "spoonful.result/1"
 _CSV_HEAD = (
@@ -142,9 +143,7 @@ class Result:
 
     def __getitem__(self, metric: str) -> Statistics:
         """The statistics of a metric over all items."""
-        if metric not in self.statistics:
-            raise ValueError(f"no metric {metric!r}; there are: {', '.join(self.statistics)}")
-        return self.statistics[metric]
+        return named(metric, self.statistics, what="metric")
 
     @cached_property
     def statistics(self) -> dict[str, Statistics]:

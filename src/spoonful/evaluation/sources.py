@@ -16,10 +16,10 @@ from spoonful.data.scans import ScanPair
 from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
-from spoonful.evaluation.trained import open_corpus, open_trained
+from spoonful.evaluation.trained import open_trained
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, load_published
 from spoonful.names import named
-from spoonful.training import shipped
+from spoonful.training import corpora, shipped
 
 SYNTHETIC = "synthetic"
 """The embedded corpus, for those who have no data."""
@@ -56,7 +56,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
         ValueError: there is no such data.
     """
     if protocol is None or protocol.sampling != "given":
-        return open_corpus(find_data(name), split)
+        return corpora.load(find_data(name), split)
     if name == SYNTHETIC:
         raise ValueError(
             f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"

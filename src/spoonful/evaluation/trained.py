@@ -107,7 +107,7 @@ def train_job(job: Job) -> Trained | None:
 
 def _train(job: Job) -> None:
     """Train a job, or go on with it."""
-    config = _config(job)
+    config = config_of(job)
     card = build.protocol(config)
     if job.budget is not None and not checkpoint.found(job.folder):
         _check_time(config, job.budget)
@@ -130,7 +130,7 @@ def _train(job: Job) -> None:
         raise KeyboardInterrupt
 
 
-def _config(job: Job) -> Config:
+def config_of(job: Job) -> Config:
     """What to train: the preset, then what the table says, then what the user says."""
     full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
     if job.recipe.iterations is not None:
@@ -205,17 +205,10 @@ def open_trained(path: Path) -> Method:
     return of_model(name, model, seed=facts["config"]["seed"], training=facts)
 
 
-def open_corpus(name: str, split: str) -> Corpus:
-    """A corpus by the names that the training configuration takes."""
-    corpus: Corpus = corpora.load(name, split)
-    return corpus
-
-
 @lru_cache(maxsize=1)
 def _corpus(name: str, per_category: int | None) -> Corpus:
     """The training shapes; all runs of a table share them."""
-    corpus: Corpus = corpora.load(name, "train", per_category=per_category)
-    return corpus
+    return corpora.load(name, "train", per_category=per_category)
 
 
 def _facts(path: Path) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ from torch import Tensor
 from spoonful.data.protocols import Protocol
 from spoonful.models import RegistrationModel
 from spoonful.training import build, tensorfile
-from spoonful.training.config import Config, from_dict
+from spoonful.training.config import Config, flat, from_dict
 from spoonful.training.step import under
 
 BEST = "best.safetensors"
@@ -106,7 +105,7 @@ def save(
         OSError: it could not be written; the message names the checkpoint that is still there.
     """
     path = folder / f"step-{progress.step:09}.safetensors"
-    _write(path, config, protocol, progress, metrics, tensors)
+    _write(path, config, _about(protocol), progress, metrics, tensors)
     for old in found(folder)[: -config.runtime.keep]:
         old.unlink(missing_ok=True)
     return path
@@ -122,14 +121,13 @@ def save_weights(
 ) -> Path:
     """Write the best weights, under the model's own names."""
     path = folder / BEST
-    _write(path, config, protocol, progress, metrics, weights)
+    _write(path, config, _about(protocol), progress, metrics, weights)
     return path
 
 
 def write(path: Path, about: Checkpoint, weights: Mapping[str, Tensor]) -> None:
     """Write weights with all that `about` says of the run they are from."""
-    protocol = {"name": about.protocol["name"], "hash": about.protocol["hash"]}
-    _write_file(path, about.config, protocol, about.progress, about.metrics, weights)
+    _write(path, about.config, about.protocol, about.progress, about.metrics, weights)
 
 
 def found(folder: Path) -> list[Path]:
@@ -210,7 +208,7 @@ def fit(model: RegistrationModel, checkpoint: Checkpoint) -> None:
 
 def check_same(checkpoint: Checkpoint, config: Config, protocol: Protocol) -> None:
     """Raise a `ValueError` if going on would mix two different runs."""
-    before, now = _flat(checkpoint.config.what), _flat(config.what)
+    before, now = dict(flat(checkpoint.config.what)), dict(flat(config.what))
     differ = [
         f"{name} was {before.get(name)!r}, is {now.get(name)!r}"
         for name in now
@@ -228,19 +226,11 @@ def check_same(checkpoint: Checkpoint, config: Config, protocol: Protocol) -> No
         )
 
 
+def _about(protocol: Protocol) -> dict[str, str]:
+    return {"name": protocol.name, "hash": protocol.hash}
+
+
 def _write(
-    path: Path,
-    config: Config,
-    protocol: Protocol,
-    progress: Progress,
-    metrics: Mapping[str, float],
-    tensors: Mapping[str, Tensor],
-) -> None:
-    about = {"name": protocol.name, "hash": protocol.hash}
-    _write_file(path, config, about, progress, metrics, tensors)
-
-
-def _write_file(
     path: Path,
     config: Config,
     protocol: Mapping[str, str],
@@ -262,13 +252,3 @@ def _write_file(
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
         message = f"the checkpoint {path} was not written: {why}; {still}"
         raise OSError(error.errno, message) from error
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

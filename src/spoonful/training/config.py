@@ -230,7 +230,7 @@ def from_dict(values: Mapping[str, Any], base: Config | None = None) -> Config:
     0.01
     """
     config = base or Config()
-    for path, value in _flat(values):
+    for path, value in flat(values):
         config = _with(config, path, value)
     return config
 
@@ -294,10 +294,15 @@ def _settings(
             yield f"{prefix}{each.name}", value, kinds[each.name], each.metadata.get("range")
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The paths and values of nested dictionaries.
+
+    >>> list(flat({"seed": 1, "optimizer": {"lr": 0.01}}))
+    [('seed', 1), ('optimizer.lr', 0.01)]
+    """
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 

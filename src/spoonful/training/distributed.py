@@ -81,7 +81,7 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
     local = int(os.environ.get("LOCAL_RANK", 0))
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = torch.device(device)
+    chosen = known_device(device, "runtime.device")
     if device == "cuda":
         chosen = torch.device("cuda", local % torch.cuda.device_count())
         torch.cuda.set_device(chosen)
@@ -92,6 +92,22 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
     if not (dist.is_available() and dist.is_initialized()):
         return Group(), chosen
     return Group(dist.get_rank(), dist.get_world_size(), own), chosen
+
+
+def known_device(text: str, name: str) -> torch.device:
+    """The device that a user named, if there is one here.
+
+    >>> known_device("gpu", "runtime.device")
+    Traceback (most recent call last):
+    ValueError: runtime.device must be cpu, cuda or auto, got 'gpu'
+    """
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise ValueError(f"{name} must be cpu, cuda or auto, got {text!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"{name} {text}: torch finds no CUDA device here")
+    return device
 
 
 def leave(group: Group) -> None:

@@ -74,19 +74,25 @@ def numbers(text: str | None) -> list[int] | None:
 
     >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
     ([0, 1, 2], [0, 4], [10, 11, 12], None)
+    >>> numbers("0")
+    Traceback (most recent call last):
+    ValueError: seeds read 3, or 0,4,7, or 10-12, and are one at least; got '0'
     """
     if not text:
         return None
+    found: list[int] = []
     try:
         if "," not in text and "-" not in text:
-            return list(range(int(text)))
-        found: list[int] = []
-        for piece in text.split(","):
-            first, _, last = piece.partition("-")
-            found += range(int(first), int(last or first) + 1)
-        return found
+            found += range(int(text))
+        else:
+            for piece in text.split(","):
+                first, _, last = piece.partition("-")
+                found += range(int(first), int(last or first) + 1)
     except ValueError:
-        raise ValueError(f"seeds read 3, or 0,4,7, or 10-12; got {text!r}") from None
+        pass
+    if not found:
+        raise ValueError(f"seeds read 3, or 0,4,7, or 10-12, and are one at least; got {text!r}")
+    return found
 
 
 def grid(texts: Sequence[str]) -> dict[str, list[str]]:

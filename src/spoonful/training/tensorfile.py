@@ -12,7 +12,7 @@ import ctypes
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +178,3 @@ class _replacing:  # noqa: N801
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def leftovers(folder: Path) -> Iterator[Path]:
-    """Temporary files of processes that were killed while they wrote."""
-    return folder.glob(".*.tmp")

@@ -208,7 +208,7 @@ class Trainer:
         self.quiet = quiet or not group.first
         self._queue: list[_Seen] = []
         self._coming: list[_Fetched] = []
-        self._saved = time.monotonic()
+        self._saved = self._timed_from = time.monotonic()
 
     def run(self, seconds: float | None = None) -> Result:
         """Train until all is done, or `seconds` are over."""
@@ -231,7 +231,7 @@ class Trainer:
 
     def _run(self, limit: float, stop: Stop) -> Result:
         progress, config = self.progress, self.config
-        earlier, began = progress.seconds, time.monotonic()
+        earlier, began, resumed_at = progress.seconds, time.monotonic(), progress.step
         if not progress.untrained:
             self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
@@ -248,7 +248,7 @@ class Trainer:
                 progress.step += 1
                 progress.in_epoch += 1
                 if progress.total is None:
-                    self._plan(earlier, began)
+                    self._plan(earlier, began, resumed_at)
                 # A CPU has done a step when it returns, and may need a minute for it.
                 slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
                 if slow or len(self._queue) >= _LOOK:
@@ -306,21 +306,27 @@ class Trainer:
             return None
         return max(1, round(budget.epochs * len(self.pairs)))
 
-    def _plan(self, earlier: float, began: float) -> None:
-        """Turn a budget in seconds into steps, once enough of them have been timed."""
+    def _plan(self, earlier: float, began: float, first: int) -> None:
+        """Turn a budget in seconds into steps, once enough of them have been timed.
+
+        Args:
+            earlier: seconds spent before this call.
+            began: when it began.
+            first: the steps that were done then.
+        """
         step, budget = self.progress.step, self.config.budget.seconds
         assert budget is not None
         left = budget - earlier - (time.monotonic() - began)
         if self.group.agree(left <= 0):
             self.progress.total = step
             self.display.say(f"{budget:g} s are over after {step} steps")
-        elif step == _WARM:
+        elif step - first == _WARM:
             self._look()
             self._timed_from = time.monotonic()
-        elif step == _WARM + _TIMED:
+        elif step - first == _WARM + _TIMED:
             self._look()
             now = time.monotonic()
-            each = (now - getattr(self, "_timed_from", began)) / _TIMED
+            each = (now - self._timed_from) / _TIMED
             left = (budget - earlier - (now - began)) * (1 - _SPARE)
             self.progress.total = step + int(self.group.agree(max(left / each, 0)))
             self.display.say(
