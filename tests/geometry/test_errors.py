@@ -68,6 +68,7 @@ def test_bad_clouds(fit, arguments, error, message):
             "weights must have one entry a point",
         ),
         ({"weights": torch.ones(2, 5).int()}, TypeError, "weights must be floating point"),
+        ({"weights": torch.ones(2, 5).bool()}, TypeError, "torch.bool; pass a mask as mask="),
         ({"weights": [1.0]}, TypeError, "weights must be a torch.Tensor, got list"),
         ({"weights": -torch.ones(2, 5)}, ValueError, "weights must be >= 0, got -1 among them"),
         ({"mask": torch.ones(5, dtype=torch.bool)}, ValueError, "mask must have one entry a point"),

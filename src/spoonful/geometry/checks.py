@@ -32,6 +32,8 @@ def check_correspondences(
     looked = True
     if weights is not None:
         _check_companion("weights", weights, source)
+        if weights.dtype == torch.bool:
+            raise TypeError("weights must be floating point, got torch.bool; pass a mask as mask=")
         check_float("weights", weights)
         looked = weights.device.type == "cpu" and can_look(weights)
         if looked:
