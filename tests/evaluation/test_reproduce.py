@@ -381,23 +381,23 @@ def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
 def test_measuring_keeps_to_its_part_of_a_budget_and_says_what_it_left_out(make):
     class Slow(Still):
         def forward(self, batch: Batch) -> Registration:
-            time.sleep(0.01 * len(batch))
+            time.sleep(0.02 * len(batch))
             return super().forward(batch)
 
     trainer = FakeTrainer()
     trainer.model = Slow
-    options = {"rows": ["DCP-v2"], "test": shapes(count=64, name="toys/test"), "limit": None}
+    options = {"rows": ["DCP-v2"], "test": shapes(count=24, name="toys/test"), "limit": None}
     short = make("dcp-noise", trainer, budget=0.3, **options)
     (result,) = short.rows[0].results
-    assert 4 <= len(result) < 64
+    assert 4 <= len(result) < 24
     assert len(set(result.index.tolist())) == len(result)
-    assert f"{len(result)} of 64 items" in short.rows[0].ours_from
+    assert f"{len(result)} of 24 items" in short.rows[0].ours_from
     assert any("a row is of some, drawn from all categories" in word for word in short.remarks)
     again = make("dcp-noise", trainer, budget=0.3, **options)
     assert again.rows[0].cells == short.rows[0].cells
     # Half a measurement is not taken for a whole one.
     whole = make("dcp-noise", trainer, **options)
-    assert len(whole.rows[0].results[0]) == 64
+    assert len(whole.rows[0].results[0]) == 24
     assert not any("a row is of some" in word for word in whole.remarks)
 
 

@@ -80,7 +80,7 @@ def evaluate(
     device = torch.device(device)
     items = test_items(protocol, data)
     count = len(items) if limit is None else min(limit, len(items))
-    rank, processes = _place()
+    rank, processes = rank_and_size()
     share = _order(count, mixed=seconds is not None)[rank::processes]
     limited = _Limit(seconds)
 
@@ -211,7 +211,7 @@ def _ready(run: Run, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _place() -> tuple[int, int]:
+def rank_and_size() -> tuple[int, int]:
     """This process' number, and how many there are."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
@@ -220,7 +220,7 @@ def _place() -> tuple[int, int]:
 
 def _gathered(value: Any) -> list[Any]:
     """The values of all processes."""
-    _, processes = _place()
+    _, processes = rank_and_size()
     if processes == 1:
         return [value]
     values = [None] * processes

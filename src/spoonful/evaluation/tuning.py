@@ -39,6 +39,7 @@ from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.evaluation.bootstrap import LEVEL, Interval, interval, replicate
+from spoonful.evaluation.evaluate import rank_and_size
 from spoonful.evaluation.provenance import fingerprint, machine, versions
 from spoonful.metrics import rotation_error_degrees
 
@@ -372,7 +373,7 @@ def _errors(
     method: ClassicalMethod, pairs: Sequence[Batch], limit: float = math.inf
 ) -> Tensor | None:
     """The errors of all pairs (K,) in degrees; None as soon as their mean must exceed `limit`."""
-    rank, processes = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    rank, processes = rank_and_size()
     on_gpu = pairs[0].source.is_cuda and not isinstance(method, PairwiseMethod)
     size = _MANY if on_gpu else max(_FEW, 2 * processes)
     errors = torch.zeros(len(pairs), dtype=torch.float64)
@@ -394,7 +395,8 @@ def _errors(
 
 def _agreed(mine: bool) -> bool:
     """What the first process says."""
-    if not dist.is_initialized():
+    _, processes = rank_and_size()
+    if processes == 1:
         return mine
     said = torch.tensor([float(mine)])
     dist.broadcast(said, 0)
