@@ -102,6 +102,16 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
         assert target.grad.abs().max() > 0
 
 
+@pytest.mark.parametrize("form", ["source", "target"])
+@pytest.mark.parametrize("scale", [1e-15, 1e-18, 1e-20, 1e-22, 1e-25, 1e-30])
+def test_clouds_too_small_for_their_squares_are_finite(form, scale, clouds):
+    # In torch's own operations.
+    source, target = (scale * cloud.float().requires_grad_() for cloud in clouds)
+    poses = SpoonfulLayer(form=form, kernels=False)(source, target).poses
+    gradients = torch.autograd.grad(poses.rotation.square().sum((0, 1)).sum(), (source, target))
+    assert all(value.isfinite().all() for value in (*poses, *gradients))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

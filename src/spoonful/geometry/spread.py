@@ -60,16 +60,17 @@ class _SpreadInverse(Function):
     def forward(moment: Tensor) -> Tensor:
         # In closed form, by Cayley and Hamilton:  adj(spread X) = tr(X) X + adj(X)  and
         # det(spread X) = tr(X) tr(adj X) - det(X), sums without cancellation for the moments of
-        # points. Scaled to tr(X) = 1, so that thresholds are relative and nothing overflows.
+        # points. Scaled to tr(X) = 1, so that thresholds are relative and nothing overflows. A
+        # moment so small that its inverse would overflow is that of a single point.
+        small = ROUNDINGS * torch.finfo(moment.dtype).eps
         trace = _trace(moment)
-        trace = torch.where(trace == 0, 1, trace)
+        trace = torch.where(trace < torch.finfo(moment.dtype).tiny / small, torch.inf, trace)
         X = moment / trace
         adjugate = torch.linalg.cross(X.roll(-1, -1), X.roll(-2, -1), dim=-2).mT
         det = (X[..., 0:1, :] * adjugate[..., 0:1, :]).sum(-1, keepdim=True)
         numerator = X + adjugate
         denominator = _trace(adjugate) - det
         # denominator / tr(numerator) is about the smallest eigenvalue of spread X.
-        small = ROUNDINGS * torch.finfo(X.dtype).eps
         minors = _trace(numerator)
         full_rank = denominator > small * minors
         inverse = numerator / denominator
