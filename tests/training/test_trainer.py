@@ -6,14 +6,18 @@ import os
 import signal
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from spoonful.training import TrainingFailed, build, load_model, presets, train
 from spoonful.training.config import Optimizer
+from spoonful.training.distributed import Group
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.step import Stepper
+from spoonful.training.stopping import Stop
+from spoonful.training.trainer import Trainer
 from training.small import blobs, small
 
 
@@ -183,6 +187,17 @@ def test_a_run_that_is_stopped_before_its_plan_is_planned_by_the_steps_after(tmp
     result = train(config, corpus=blobs(), out=tmp_path, quiet=True)
     assert result.finished
     assert result.total <= 1 / 0.02
+
+
+@pytest.mark.parametrize(("device", "why"), [("cpu", "the time limit"), ("cuda", None)])
+def test_a_slow_step_stops_a_cpu_before_the_next_and_no_device_that_compiles(device, why):
+    some = SimpleNamespace(
+        device=torch.device(device), group=Group(), progress=SimpleNamespace(step=1)
+    )
+    assert Trainer._why_stop(some, time.monotonic() + 30, Stop(), 60.0) == why
+    assert Trainer._why_stop(some, time.monotonic() + 90, Stop(), 60.0) is None
+    assert Trainer._why_stop(some, time.monotonic() + 90, Stop(asked=True), 60.0) == "a signal"
+    assert Trainer._why_stop(some, time.monotonic(), Stop(), 0.0) == "the time limit"
 
 
 def test_a_budget_in_seconds_becomes_steps():

@@ -136,6 +136,24 @@ class _Fetched(NamedTuple):
     there: torch.cuda.Event | None
 
 
+class _Session(NamedTuple):
+    """One call's part of a run.
+
+    Attributes:
+        began: when, by the monotonic clock.
+        seconds: that the run had taken before.
+        step: steps that were done before.
+    """
+
+    began: float
+    seconds: float
+    step: int
+
+    def spent(self) -> float:
+        """Seconds that the run has taken until now."""
+        return self.seconds + time.monotonic() - self.began
+
+
 class Trainer:
     """A run in one process. `train` is the way to start one."""
 
@@ -230,66 +248,79 @@ class Trainer:
             self.display.close()
 
     def _run(self, limit: float, stop: Stop) -> Result:
-        progress, config = self.progress, self.config
-        earlier, began, resumed_at = progress.seconds, time.monotonic(), progress.step
+        progress = self.progress
+        session = _Session(time.monotonic(), progress.seconds, progress.step)
         if not progress.untrained:
             self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
-            epoch_began = looked = time.monotonic()
-            first_step = progress.step
-            self._epoch_start = self.pairs.generator.get_state()
-            for batch in self.pairs.epoch(skip=progress.in_epoch):
-                step_began = time.monotonic()
-                share = 0.0 if progress.total is None else progress.step / progress.total
-                self._turn_by(turn_bound(config.refine, share))
-                outcome = self._take(self.group.slice(batch), rate(config.optimizer, share))
-                self._queue.append(_Seen(outcome, batch))
-                progress.step += 1
-                progress.in_epoch += 1
-                if progress.total is None:
-                    self._plan(earlier, began, resumed_at)
-                # A CPU has done a step when it returns, and may need a minute for it.
-                slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
-                if slow or len(self._queue) >= _LOOK:
-                    looked = time.monotonic()
-                    self._look(wait=False)
-                    self.display.step(
-                        progress.step,
-                        progress.total,
-                        _mean(progress.losses[-_LOOK:]),
-                        *self._pace(time.monotonic() - epoch_began, progress.step - first_step),
-                    )
-                if progress.step == progress.total:
-                    break
-                now = time.monotonic()
-                over = now + (now - step_began) >= limit  # another one would end too late
-                # Alone it costs nothing to look; several processes must agree, so seldom do.
-                looks = self.group.size == 1 or limit < math.inf or not progress.step % _LOOK
-                if looks and self.group.agree(over or stop.asked):
-                    self._look()
-                    progress.seconds = earlier + time.monotonic() - began
-                    self._save()
-                    why = "the time limit" if over else "a signal"
-                    self.display.say(f"stopped by {why} after step {progress.step}")
-                    return self._result(finished=False)
-            self._look()  # an epoch has taken as long as its steps, not as long as asking for them
-            self._end_epoch(time.monotonic() - epoch_began, progress.step - first_step)
-            progress.seconds = earlier + time.monotonic() - began
-            over = time.monotonic() - self._saved >= config.runtime.checkpoint_seconds
-            if self.group.agree(over) and progress.step != progress.total:
+            why = self._epoch(session, limit, stop)
+            progress.seconds = session.spent()
+            if why is not None:
+                self._save()
+                self.display.say(f"stopped by {why} after step {progress.step}")
+                return self._result(finished=False)
+            due = time.monotonic() - self._saved >= self.config.runtime.checkpoint_seconds
+            if self.group.agree(due) and progress.step != progress.total:
                 self._epoch_start = self.pairs.generator.get_state()
                 self._save()
         self._epoch_start = self.pairs.generator.get_state()
         self._save()
         result = self._result(finished=True)
-        if self.folder is not None and self.group.first:
-            content = plain({**vars(result), "folder": None, "config": config.as_dict()})
-            content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
-            tensorfile.write_text(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
+        self._write(result)
         return result
 
     # --- steps ---
+
+    def _epoch(self, session: _Session, limit: float, stop: Stop) -> str | None:
+        """Take the steps of an epoch, or what is left of it; returns why it was stopped, if so."""
+        progress = self.progress
+        began = looked = time.monotonic()
+        first = progress.step
+        self._epoch_start = self.pairs.generator.get_state()
+        for batch in self.pairs.epoch(skip=progress.in_epoch):
+            step_began = time.monotonic()
+            self._step(batch)
+            if progress.total is None:
+                self._plan(session)
+            # A CPU has done a step when it returns, and may need a minute for it.
+            slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
+            if slow or len(self._queue) >= _LOOK:
+                looked = time.monotonic()
+                self._look(wait=False)
+                pace = self._pace(time.monotonic() - began, progress.step - first)
+                loss = _mean(progress.losses[-_LOOK:])
+                self.display.step(progress.step, progress.total, loss, *pace)
+            if progress.step == progress.total:
+                break
+            why = self._why_stop(limit, stop, time.monotonic() - step_began)
+            if why is not None:
+                self._look()
+                return why
+        self._look()  # an epoch has taken as long as its steps, not as long as asking for them
+        self._end_epoch(time.monotonic() - began, progress.step - first)
+        return None
+
+    def _step(self, batch: Batch) -> None:
+        """Take a step, without a look at what it did."""
+        progress, config = self.progress, self.config
+        share = 0.0 if progress.total is None else progress.step / progress.total
+        self._turn_by(turn_bound(config.refine, share))
+        outcome = self._take(self.group.slice(batch), rate(config.optimizer, share))
+        self._queue.append(_Seen(outcome, batch))
+        progress.step += 1
+        progress.in_epoch += 1
+
+    def _why_stop(self, limit: float, stop: Stop, step: float) -> str | None:
+        """What stops the run after a step that took so long, in words; None to go on."""
+        # On a CPU, the next step takes as long as the last; elsewhere, the first one compiles.
+        ends = time.monotonic() + (step if self.device.type == "cpu" else 0.0)
+        over = ends >= limit
+        # Alone it costs nothing to look; several processes must agree, so seldom do.
+        looks = self.group.size == 1 or limit < math.inf or not self.progress.step % _LOOK
+        if not (looks and self.group.agree(over or stop.asked)):
+            return None
+        return "the time limit" if over else "a signal"
 
     def _turn_by(self, degrees: float) -> None:
         """Tell the layer the bound of its perturbed starts."""
@@ -306,28 +337,20 @@ class Trainer:
             return None
         return max(1, round(budget.epochs * len(self.pairs)))
 
-    def _plan(self, earlier: float, began: float, first: int) -> None:
-        """Turn a budget in seconds into steps, once enough of them have been timed.
-
-        Args:
-            earlier: seconds spent before this call.
-            began: when it began.
-            first: the steps that were done then.
-        """
+    def _plan(self, session: _Session) -> None:
+        """Turn a budget in seconds into steps, once enough of them have been timed."""
         step, budget = self.progress.step, self.config.budget.seconds
         assert budget is not None
-        left = budget - earlier - (time.monotonic() - began)
-        if self.group.agree(left <= 0):
+        if self.group.agree(session.spent() >= budget):
             self.progress.total = step
-            self.display.say(f"{budget:g} s are over after {step} steps")
-        elif step - first == _WARM:
+            self.display.say(f"{budget:g} s are over after step {step}")
+        elif step - session.step == _WARM:
             self._look()
             self._timed_from = time.monotonic()
-        elif step - first == _WARM + _TIMED:
+        elif step - session.step == _WARM + _TIMED:
             self._look()
-            now = time.monotonic()
-            each = (now - self._timed_from) / _TIMED
-            left = (budget - earlier - (now - began)) * (1 - _SPARE)
+            each = (time.monotonic() - self._timed_from) / _TIMED
+            left = (budget - session.spent()) * (1 - _SPARE)
             self.progress.total = step + int(self.group.agree(max(left / each, 0)))
             self.display.say(
                 f"{budget:g} s make {self.progress.total} steps, "
@@ -480,6 +503,14 @@ class Trainer:
                 }
             checkpoint.save(*about, self.metrics, tensors)
         self.group.wait()
+
+    def _write(self, result: Result) -> None:
+        """Write what came of the run, which says that it is finished."""
+        if self.folder is None or not self.group.first:
+            return
+        content = plain({**vars(result), "folder": None, "config": self.config.as_dict()})
+        content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
+        tensorfile.write_text(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
         checkpoint.fit(self.model, found)
