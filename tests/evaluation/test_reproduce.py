@@ -363,6 +363,8 @@ def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
     class Clouds(Still):
         def forward(self, batch: Batch) -> Registration:
             assert not self.training
+            if not sizes:
+                time.sleep(0.2)
             sizes.append((batch.source.shape, batch.source_normals is None))
             return super().forward(batch)
 
@@ -370,10 +372,10 @@ def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
     config = override(presets.get("dcp/clean"), ["data.points=33", "runtime.device=cpu"])
     trained._timed.cache_clear()
     before = torch.get_rng_state()
-    assert trained._pair_seconds(config) > 0
+    assert 0 < trained._pair_seconds(config) < 0.2  # the first call, which builds, does not count
     assert trained._pair_seconds(override(config, ["seed=3", "refine=source"])) > 0
     assert torch.equal(torch.get_rng_state(), before)
-    assert sizes == [((1, 33, 3), True)]  # once for all runs of a network
+    assert sizes == 2 * [((1, 33, 3), True)]  # for all runs of a network
     assert trained._pair_seconds(override(config, ["runtime.device=cuda"])) == 0
     trained._timed.cache_clear()
 
