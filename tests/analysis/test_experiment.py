@@ -89,9 +89,9 @@ def test_a_condition_changes_only_what_it_names():
 
 
 def test_unknown_conditions_are_named():
-    with pytest.raises(ValueError, match="there is no condition 'pertubed'"):
+    with pytest.raises(ValueError, match="no condition named 'pertubed'; did you mean 'perturbed-"):
         grid(only=["pertubed"])
-    with pytest.raises(ValueError, match="there is no model 'icp'"):
+    with pytest.raises(ValueError, match="no model named 'icp'; there are: dcp, rpmnet"):
         grid(["icp"])
 
 
@@ -136,7 +136,7 @@ def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_
         assert values["items"]["rotation_degrees"] == pytest.approx(
             was["items"]["rotation_degrees"], rel=1e-3
         )
-    with pytest.raises(ValueError, match="there is no model 'dcp,rpmnet'"):
+    with pytest.raises(ValueError, match="no model named 'dcp,rpmnet'"):
         experiment.measure("dcp,rpmnet", network, **options)
 
 

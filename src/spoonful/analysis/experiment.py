@@ -28,6 +28,7 @@ from spoonful.evaluation.bootstrap import Interval
 from spoonful.files import plain
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
+from spoonful.names import named
 from spoonful.registration import Registration
 from spoonful.training import checkpoint, corpora, distributed, presets, tensorfile
 from spoonful.training.config import Config, override
@@ -134,12 +135,11 @@ def grid(
     ['dcp-kabsch-seed0', 'dcp-perturbed-60-seed0', 'dcp-source-seed0']
     """
     for model in models:
-        if model not in MODELS:
-            raise ValueError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
-    known = [*CONDITIONS, *(f"{model}-{name}" for model in MODELS for name in CONDITIONS)]
+        named(model, MODELS, what="model")
+    of_models = {f"{model}-{name}" for model in MODELS for name in CONDITIONS}
     for name in only:
-        if name not in known:
-            raise ValueError(f"there is no condition {name!r}; there are {', '.join(CONDITIONS)}")
+        if name not in of_models:
+            named(name, CONDITIONS, what="condition")
     names = list(CONDITIONS)
     found = []
     for part in (names[:_FIRST], names[_FIRST:]):
