@@ -321,3 +321,11 @@ def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
     assert nodes.count("spoonful.pose_head_backward.default") == 1
     for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_clouds_too_small_for_their_squares_are_finite(form):
+    source, target = (1e-20 * x.float().requires_grad_() for x in ZOO["unrelated"])
+    poses = SpoonfulLayer(form=form)(source, target).poses
+    gradients = torch.autograd.grad(poses.rotation.square().sum(), (source, target))
+    assert all(value.isfinite().all() for value in (*poses, *gradients))

@@ -103,11 +103,11 @@ def test_gradients_reach_the_matches_in_every_mode(clouds):
 
 
 @pytest.mark.parametrize("form", ["source", "target"])
+@pytest.mark.parametrize("used", [False, True])
 @pytest.mark.parametrize("scale", [1e-15, 1e-18, 1e-20, 1e-22, 1e-25, 1e-30])
-def test_clouds_too_small_for_their_squares_are_finite(form, scale, clouds):
-    # In torch's own operations.
+def test_clouds_too_small_for_their_squares_are_finite(form, scale, used, clouds):
     source, target = (scale * cloud.float().requires_grad_() for cloud in clouds)
-    poses = SpoonfulLayer(form=form, kernels=False)(source, target).poses
+    poses = SpoonfulLayer(form=form, kernels=used)(source, target).poses
     gradients = torch.autograd.grad(poses.rotation.square().sum((0, 1)).sum(), (source, target))
     assert all(value.isfinite().all() for value in (*poses, *gradients))
 

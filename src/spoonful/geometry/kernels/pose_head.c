@@ -24,6 +24,7 @@
 #endif
 
 #define EPS (sizeof(REAL) == sizeof(float) ? (REAL)FLT_EPSILON : (REAL)DBL_EPSILON)
+#define TINY (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MIN : (REAL)DBL_MIN)
 #define BLOCK 256       /* points; two blocks' worth of doubles fit a first-level cache */
 #define SHARE 16384     /* fewer points than this are not worth a thread */
 #define CLOUD 512       /* the 3x3 work of a cloud takes as long as this many points */
@@ -155,7 +156,10 @@ static void spread_inverse(const REAL *moment, REAL *out)
 {
     const REAL small = 16 * EPS;
     REAL size = trace(moment), X[9], adjugate[9], numerator[9];
-    if (size == 0) size = 1;
+    if (size < TINY / small) { /* a point; NaN goes on */
+        memset(out, 0, 9 * sizeof(REAL));
+        return;
+    }
     for (int i = 0; i < 9; i++) X[i] = moment[i] / size;
     for (int i = 0; i < 3; i++) { /* X is symmetric: its rows are its columns */
         cross(X + 3 * ((i + 1) % 3), X + 3 * ((i + 2) % 3), adjugate + 3 * i);

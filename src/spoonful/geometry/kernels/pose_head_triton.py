@@ -21,6 +21,9 @@ _STATE = tl.constexpr(34)  # numbers for each cloud: the total, two means, S or 
 _SWEEPS = tl.constexpr(12)  # at most; Jacobi needs 4 or 5
 _EPS32 = tl.constexpr(2.0**-23)
 _EPS64 = tl.constexpr(2.0**-52)
+# The least moment whose inverse is held: tiny / (16 eps).
+_LEAST32 = tl.constexpr(2.0**-107)
+_LEAST64 = tl.constexpr(2.0**-974)
 
 
 # ---- Numbers, vectors and matrices ---------------------------------------------------------------
@@ -228,7 +231,7 @@ def _spread(X):
 @triton.jit
 def _spread_inverse(moment, EPS: tl.constexpr):
     size = _trace(moment)
-    size = tl.where(size == 0, 1.0, size)
+    size = tl.where(size < (_LEAST32 if EPS == _EPS32 else _LEAST64), float("inf"), size)  # a point
     X = _divide9(moment, size)
     # X is symmetric: its rows are its columns.
     adjugate = (_cross(X[1], X[2]), _cross(X[2], X[0]), _cross(X[0], X[1]))
