@@ -28,6 +28,8 @@ from spoonful.geometry import (
 
 __version__ = "0.1.0"
 
+# Without `register`, which needs more than torch, and without `spoonful`, the published function,
+# which would hide this package.
 __all__ = [
     "LayerOutput",
     "Moments",
@@ -46,9 +48,7 @@ __all__ = [
     "nearest",
     "random_rotation",
     "refine",
-    "register",
     "rotation_from_vector",
-    "spoonful",
     "stability",
     "vee",
 ]
@@ -61,3 +61,7 @@ def __getattr__(name: str) -> Any:
 
         return register
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "register"})
