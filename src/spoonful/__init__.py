@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spoonful.compat import spoonful
+from spoonful.compat import spoonful as spoonful
 from spoonful.geometry import (
     LayerOutput,
     Moments,
