@@ -78,7 +78,7 @@ def make(tmp_path):
     return make
 
 
-def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path):
+def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path, capsys):
     """All of it, with the real trainer and a tiny network."""
     corpora.save(shapes(1024, 24), tmp_path / "shapes-train.pt")
     corpora.save(shapes(1024, 8), tmp_path / "shapes-test.pt")
@@ -109,6 +109,9 @@ def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path):
     assert any("the paper's is on ModelNet40" in remark for remark in found.remarks)
 
     folder = next((tmp_path / "runs").glob("dcp-clean/*/seed-0"))
+    shown = capsys.readouterr().err
+    assert f"DCP-v2, seed 0: training in {folder}\n" in shown
+    assert re.search(r"^dcp/clean  epoch 1  step 3/3 ", shown, re.MULTILINE)
     again = open_trained(folder)
     assert again.weights == found.rows[0].results[0].weights
     assert again.seed == 0
@@ -176,12 +179,11 @@ def test_several_seeds_give_a_mean_and_a_spread(make):
     assert any("3 training runs a row; the paper has 26" in remark for remark in found.remarks)
 
 
-def test_what_is_trained_and_measured_is_shown_unless_quiet(make, capsys):
+def test_what_is_measured_is_shown_unless_quiet(make, capsys):
     make("dcp-noise", trainer := FakeTrainer())
     lines = capsys.readouterr().err.splitlines()
-    assert re.match(r"DCP-v2, seed 0: training in .*seed-0$", lines[0])
-    assert lines[1] == "DCP-v2  2/2 items measured"
-    assert len(lines) == 4
+    assert lines == ["DCP-v2  2/2 items measured", "DCP-v2 + ours  2/2 items measured"]
+    assert trainer.jobs[1].label == "DCP-v2 + ours, seed 0"
     make("dcp-noise", trainer, seeds=2, quiet=True)
     assert capsys.readouterr().err == ""
     assert [job.quiet for job in trainer.jobs] == [False, False, True, True]
@@ -349,7 +351,8 @@ def test_a_network_that_cannot_take_a_step_in_its_share_is_left_out_with_the_rea
     rows = {row.label: row for row in found.rows}
     reason = "one step takes about 128 s on this CPU, and its share of the budget is 20 s"
     assert rows["DCP-v2"].ours_from == f"not trained: {reason}"
-    assert f"DCP-v2, seed 0: not trained: {reason}" in capsys.readouterr().err
+    assert f"DCP-v2, seed 0: not trained: {reason}" in (said := capsys.readouterr().err)
+    assert "training in" not in said
     assert rows["DCP-v2"].results == ()
     assert rows["ICP"].cells[0].ours is not None
     assert not list(tmp_path.rglob("*.safetensors"))

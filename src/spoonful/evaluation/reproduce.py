@@ -315,15 +315,13 @@ class _Maker:
             device=self.device,
             layer=self.layer,
             settings=self.settings,
+            label=f"{label}, seed {seed}",
             quiet=self.quiet,
         )
-        display = Display(f"{label}, seed {seed}", quiet=self.quiet)
-        if self.train:
-            display.say(f"training in {folder}")
         try:
             found = self.trainer(job)
         except NoTime as error:
-            display.say(str(error))
+            Display(job.label, quiet=self.quiet).say(str(error))
             if self.measuring is not None and self.share is not None:
                 self.measuring.add(self.share)
             raise

@@ -29,6 +29,7 @@ from spoonful.training import (
 )
 from spoonful.training.config import Data
 from spoonful.training.journal import Journal
+from spoonful.training.progress import Display
 from spoonful.training.stopping import on_signals
 
 # A run may exceed its share of a budget by this factor; then it is stopped where it is.
@@ -57,6 +58,7 @@ class Job:
         device: to train on.
         layer: the mode of the refinement layer, for recipes that have one.
         settings: further settings of the training configuration, as "a.b=c".
+        label: what it is called where its progress is shown.
         quiet: show no progress.
     """
 
@@ -69,6 +71,7 @@ class Job:
     device: str = "cpu"
     layer: str = "source"
     settings: tuple[str, ...] = ()
+    label: str = ""
     quiet: bool = False
 
 
@@ -118,6 +121,7 @@ def _train(job: Job) -> None:
         if job.budget is not None and not asked:
             share = _validation(config, job, len(card.select(shapes, "train")))
             config = override(config, [f"data.validation={share}"])
+    Display(job.label or config.name, quiet=job.quiet).say(f"training in {job.folder}")
     with on_signals() as stop:
         train(
             config,
