@@ -281,6 +281,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "-o", "link.pcd"], "-o link.pcd would overwrite the input target.pcd"),
         ([*PAIR, "--report", "target.pcd"], "--report .* would overwrite the input"),
         ([*PAIR, "--pose", "x", "--report", "./x"], "--report and --pose name the same file"),
+        ([*PAIR, "--report", "other.ply"], "--report must end in .html, got other.ply"),
         ([*PAIR, "-o", "target.pcd/a.ply"], r"-o .*: .*target\.pcd is a file, not a folder"),
         ([*PAIR, "--scale", "0"], "--scale must be above 0"),
         ([*PAIR, "--scale", "inf"], "--scale must be above 0 and finite"),

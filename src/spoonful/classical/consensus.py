@@ -102,7 +102,7 @@ def consensus(
     pose = kabsch(source.expand(len(seed), -1, -1), target.expand(len(seed), -1, -1), near)
     support = support_of(pose, source, target, tolerance)
     order = support.argsort(descending=True)
-    return Hypotheses(Pose(pose.rotation[order], pose.translation[order]), support[order])
+    return Hypotheses(pose.at(order), support[order])
 
 
 def compatible(

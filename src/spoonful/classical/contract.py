@@ -225,7 +225,7 @@ class PairwiseMethod(ClassicalMethod):
                 batch.target[row][keep_target],
                 source_normals=_rows_of(batch.source_normals, row, keep_source),
                 target_normals=_rows_of(batch.target_normals, row, keep_target),
-                init=None if init is None else Pose(init.rotation[row], init.translation[row]),
+                init=None if init is None else init.at(row),
             )
             if batch.source_mask is not None:
                 one = replace(

@@ -59,6 +59,8 @@ def show(
         line(console, name, text, "dim", color)
     for warning in found.warnings:
         line(console, "warning", warning, "bold yellow")
+    for note in found.notes:
+        line(console, "note", note, "dim")
     for name, path in written.items():
         console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), f"{path} ({name})"))
 

@@ -185,8 +185,6 @@ def register_command(
     else:
         console = Console(soft_wrap=True, highlight=False)
         show(console, found, unit, written, scale)
-        for note in found.notes:
-            line(console, "note", note, "dim")
         advice = next_step(found, method, started=init is not None, page=report)
         if advice:
             line(console, "next", advice, "bold")
@@ -226,6 +224,9 @@ def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None
         taken[path.resolve()] = name
     if outputs["-o"] is not None:
         format_of(outputs["-o"])
+    page = outputs["--report"]
+    if page is not None and page.suffix not in (".html", ".htm"):  # nobody's scan becomes a page
+        raise ValueError(f"--report must end in .html, got {page}")
 
 
 def _command(

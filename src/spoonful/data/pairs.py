@@ -134,7 +134,7 @@ class PairGenerator:
         parts = [slice(first, first + size) for first in range(0, len(order), size)]
         chances = chance.split(len(parts))
         tasks = [
-            _Task(order[part], _part(motion, part), _part(pose, part), own)
+            _Task(order[part], motion.at(part), pose.at(part), own)
             for part, own in zip(parts, chances, strict=True)
         ]
         for block in self._blocks(tasks):
@@ -461,10 +461,6 @@ def _scan_planes(pairs: Sequence[ScanPair]) -> Tensor:
 def _rows(planes: Tensor) -> Tensor:
     """(3, B, N) as (B, N, 3), without a copy."""
     return planes.permute(1, 2, 0)
-
-
-def _part(pose: Pose, part: slice) -> Pose:
-    return Pose(pose.rotation[part], pose.translation[part])
 
 
 def _split(batch: Batch, size: int) -> Iterator[Batch]:

@@ -182,7 +182,7 @@ def _answer(
     pair: Pair, clouds: tuple[Cloud, Cloud], search: Search, proposals: list[Proposal], seed: int
 ) -> _Answer:
     judged = _at_home(pair, search.judge(proposals))
-    best = Pose(judged.pose.rotation[0], judged.pose.translation[0])
+    best = judged.pose.at(0)
     side = int(judged.side[0])
     generator = torch.Generator().manual_seed(seed)
     refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
@@ -253,7 +253,7 @@ def _reason(judged: Judged, search: Search, signs: Signs) -> str:
 
 
 def _at(pair: Pair, judged: Judged, k: int) -> Pose:
-    return pair.outside(Pose(judged.pose.rotation[k], judged.pose.translation[k]))
+    return pair.outside(judged.pose.at(k))
 
 
 def _matches(pair: Pair, search: Search, pose: Pose, side: int) -> Matches:

@@ -90,4 +90,4 @@ def _icp(
             step = (pose.apply(source[:64]) - before.apply(source[:64])).abs().amax()
             if float(step) < 1e-3:
                 break
-    return Pose(pose.rotation[0], pose.translation[0])
+    return pose.at(0)

@@ -68,7 +68,7 @@ def _library(name: str, **settings: Any) -> Proposer:
             target.points,
             source_normals=source.normals,
             target_normals=target.normals,
-            init=Pose(start.rotation[0], start.translation[0]),
+            init=start.at(0),
         )
         return [Proposal(name, _one(found.pose))]
 
@@ -83,7 +83,7 @@ def _learned(name: str) -> Proposer:
         if min(len(source.points), len(target.points)) < _FEWEST:
             return []
         start = from_start(search, init)[0].pose
-        first = Pose(start.rotation[0], start.translation[0])
+        first = start.at(0)
         found = _model(name).register(
             first.apply(source.points.float()),
             target.points.float(),

@@ -96,7 +96,7 @@ class Judged:
     def select(self, keep: Tensor) -> Judged:
         """The poses at some positions, in that order."""
         return Judged(
-            Pose(self.pose.rotation[keep], self.pose.translation[keep]),
+            self.pose.at(keep),
             tuple(self.name[k] for k in keep.tolist()),
             self.side[keep],
             self.support[keep],
@@ -135,7 +135,7 @@ class Search:
         side = torch.cat(sides)
         promise = self._support(pose, side) + torch.cat(sure)
         keep = distinct(pose, side, promise, self.pair.source.points, _SHORT_LIST)
-        pose, side = Pose(pose.rotation[keep], pose.translation[keep]), side[keep]
+        pose, side = pose.at(keep), side[keep]
         names = [names[k] for k in keep.tolist()]
         source = self.pair.source
         step = max(1, len(source.points) // _SETTLE_POINTS)
