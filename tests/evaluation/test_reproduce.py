@@ -18,14 +18,14 @@ from torch import nn
 from evaluation.small import shapes
 from spoonful.batch import Batch
 from spoonful.data import protocols
-from spoonful.evaluation import Method, reproduce, tables, trained
+from spoonful.evaluation import Method, methods, reproduce, tables, trained
 from spoonful.evaluation.reproduce import to_json
 from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
 from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.models import RegistrationModel
 from spoonful.registration import Registration
-from spoonful.training import corpora
+from spoonful.training import corpora, shipped
 
 TINY = (
     *("dcp.embedding=pointnet", "dcp.emb_dims=16", "dcp.ff_dims=32", "dcp.n_heads=2"),
@@ -67,9 +67,14 @@ class FakeTrainer:
         return Trained(self.model(), {"steps": 40, "epochs": 2.0, "of_epochs": 250.0})
 
 
+MODULE = importlib.import_module("spoonful.evaluation.reproduce")
+WEIGHTS_FOR = MODULE._weights_for
+
+
 @pytest.fixture
-def make(tmp_path):
-    """`reproduce` on toy shapes, with a trainer that does not train."""
+def make(tmp_path, monkeypatch):
+    """`reproduce` on toy shapes, without a real trainer and without the package's weights."""
+    monkeypatch.setattr(MODULE, "_weights_for", lambda rows: ())
 
     def make(table, trainer, **options):
         common = {"test": shapes(name="synthetic/test"), "runs": tmp_path / "runs", "limit": 2}
@@ -224,8 +229,7 @@ def test_baselines_are_measured_or_say_why_they_are_not(make, monkeypatch):
     def missing(batch: Batch) -> Registration:
         raise MissingExtra("fgr needs open3d: pip install 'spoonful[open3d]'")
 
-    module = importlib.import_module("spoonful.evaluation.reproduce")
-    monkeypatch.setattr(module, "open_method", lambda name: Method(name, missing))
+    monkeypatch.setattr(MODULE, "open_method", lambda name: Method(name, missing))
     rows = {row.label: row for row in make("dcp-unseen", FakeTrainer(), train=False).rows}
     assert rows["FGR"].ours_from.startswith("fgr needs open3d")
     assert rows["FGR"].cells[0].ours is None
@@ -236,6 +240,27 @@ def test_without_training_what_is_missing_stays_empty(make):
     found = make("dcp-noise", FakeTrainer(), train=False)
     assert [row.ours_from for row in found.rows] == ["not trained yet"] * 2
     assert found.rows[0].cells[0].difference is None
+
+
+def test_without_training_the_packages_weights_have_rows_of_their_own(make, monkeypatch):
+    def still(name):
+        return methods.of_model(name, Still().eval(), settings=name)
+
+    monkeypatch.setattr(MODULE, "_weights_for", WEIGHTS_FOR)
+    monkeypatch.setattr(MODULE, "open_method", still)
+    found = make("rpm-crop", FakeTrainer(), train=False)
+    labels = [row.label for row in found.rows]
+    assert labels[: len(found.table.rows)] == [row.label for row in found.table.rows]
+    assert labels[len(found.table.rows) :] == ["dcp-v2-shapes", "rpmnet-shapes"]
+    row = found.rows[-1]
+    assert all(cell.ours is not None and cell.difference is None for cell in row.cells)
+    about = shipped.card("rpmnet-shapes")
+    assert row.ours_from.endswith(f"; trained on shapes, rpm-crop, {about.steps} steps")
+    assert json.loads(to_json(found))["rows"][-1]["label"] == "rpmnet-shapes"
+    # Nor where a network is trained, or rows are named.
+    for options in ({}, {"train": False, "rows": ["RPM-Net"]}):
+        found = make("rpm-crop", FakeTrainer(), **options)
+        assert len(found.rows) == len(found.table.rows)
 
 
 def test_other_layers_and_settings_are_other_runs(make):

@@ -48,7 +48,9 @@ def reproduce_command(
         list[str] | None,
         typer.Option("--set", help="A setting of all training runs, as dcp.emb_dims=128."),
     ] = None,
-    train: Annotated[bool, typer.Option(help="Train what is missing.")] = True,
+    train: Annotated[
+        bool, typer.Option(help="Train what is missing; or take the package's weights.")
+    ] = True,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON, too.")] = None,
@@ -59,6 +61,8 @@ def reproduce_command(
     [bold]Examples[/bold]
 
       spoonful reproduce                       list the tables
+
+      spoonful reproduce rpm-crop --no-train   what needs no training
 
       spoonful reproduce dcp-unseen --budget 10m
 
@@ -150,7 +154,7 @@ def show(console: Console, found: Reproduction) -> None:
 
 def _paper(cell: Cell) -> str:
     spread = "" if cell.paper_spread is None else f" ± {number(cell.paper_spread)}"
-    return number(cell.paper) + spread
+    return "" if cell.paper is None else number(cell.paper) + spread
 
 
 def _ours(cell: Cell) -> str:

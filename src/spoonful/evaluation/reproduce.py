@@ -27,6 +27,7 @@ from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
 from spoonful.evaluation.trained import Job, NoTime, Trained, config_of, train_job
 from spoonful.extras import MissingExtra
 from spoonful.geometry.checks import check_choice
+from spoonful.training import shipped
 from spoonful.training.progress import Display
 
 # A row of fewer training steps is no result.
@@ -54,14 +55,14 @@ class Cell(NamedTuple):
     """One number of the paper, and ours.
 
     Attributes:
-        paper: as printed.
+        paper: as printed; None in rows that the paper does not have.
         paper_spread: its standard deviation over training runs, where the paper has it.
         ours: the same statistic of ours; None where there is none.
         interval: 95 %, over test items, where ours is one run.
         spread: standard deviation over training runs, where there are several.
     """
 
-    paper: float
+    paper: float | None
     paper_spread: float | None = None
     ours: float | None = None
     interval: Interval | None = None
@@ -70,7 +71,7 @@ class Cell(NamedTuple):
     @property
     def difference(self) -> float | None:
         """`ours - paper`."""
-        return None if self.ours is None else self.ours - self.paper
+        return None if self.ours is None or self.paper is None else self.ours - self.paper
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ReproducedRow:
     """A row of the table.
 
     Attributes:
-        label: as in the paper.
+        label: as in the paper, or the name of weights that come with the package.
         cells: in the order of the table's columns.
         ours_from: what ours was trained and measured on, in words; why there is none otherwise.
         results: the results behind it, one for each training run.
@@ -168,7 +169,8 @@ def reproduce(
         layer: the mode of the refinement layer in rows that have one; "source" is what the
             published function does unless it is asked for "target".
         settings: further settings of all training runs, as "dcp.emb_dims=128".
-        train: whether to train what is missing; otherwise its rows stay empty.
+        train: whether to train what is missing; otherwise its rows stay empty, and networks of
+            the same kind whose weights come with the package have rows of their own.
         device: where to train and to measure.
         batch_size: of the measurement.
         limit: measure on the first so many test items only.
@@ -205,6 +207,7 @@ def reproduce(
             "{split} in data, for train and test, or do not train"
         )
     protocol.check(test)
+    own = _weights_for(wanted) if not train and rows is None and not scans else ()
     jobs = sum(count for row in wanted if row.recipe is not None)
     measured = jobs + sum(row.method is not None and not _left_out(row, rows) for row in wanted)
     maker = _Maker(
@@ -215,7 +218,7 @@ def reproduce(
         runs=Path(runs),
         budget=budget,
         share=None if budget is None or not jobs else budget / jobs,
-        measuring=None if budget is None else _Shares(_MEASURING * budget, measured),
+        measuring=None if budget is None else _Shares(_MEASURING * budget, measured + len(own)),
         layer=layer,
         settings=tuple(settings),
         train=train,
@@ -235,10 +238,20 @@ def reproduce(
     made = []
     for row in paper.rows:
         results, reason = found.get(row.label, _Found((), "not asked for"))
+        spreads = row.spreads or (None,) * len(row.values)
         cells = tuple(
-            _cell(column, row, position, results) for position, column in enumerate(paper.columns)
+            _cell(*printed, results)
+            for printed in zip(paper.columns, row.values, spreads, strict=True)
         )
         made.append(ReproducedRow(row.label, cells, _ours_from(results, limit) or reason, results))
+    for weights in own:
+        results, reason = _baseline(maker, weights)
+        cells = tuple(_cell(column, None, None, results) for column in paper.columns)
+        about = shipped.card(weights)
+        words = f"; trained on {about.data}, {about.protocol['name']}, {about.steps} steps"
+        made.append(
+            ReproducedRow(weights, cells, reason or _ours_from(results, limit) + words, results)
+        )
     remarks = _remarks(paper, name_of(test), budget, count, limit, layer, settings, made)
     return Reproduction(paper, tuple(made), name, remarks)
 
@@ -288,8 +301,11 @@ class _Maker:
     quiet: bool
 
     def baseline(self, name: str) -> Result:
-        """The result of a method that is not trained."""
-        folder = self.runs / "methods" / name
+        """The result of a method that is not trained here."""
+        weights = shipped.DEFAULTS.get(name, name)
+        if weights in shipped.names():  # another version of this package may have others
+            weights = f"{weights}-{shipped.card(weights).sha256[:6]}"
+        folder = self.runs / "methods" / weights
         share = self._next_share()
         return self._kept(folder) or self._measured(open_method(name), folder, share)
 
@@ -407,9 +423,18 @@ def _named(row: Row, labels: Sequence[str]) -> bool:
     return row.label.lower() in {label.lower() for label in labels}
 
 
-def _cell(column: Column, row: Row, position: int, results: Sequence[Result]) -> Cell:
-    spread = None if row.spreads is None else row.spreads[position]
-    cell = Cell(row.values[position], spread)
+def _weights_for(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The weights in the package of networks that these rows train without the layer."""
+    plain = [row.recipe for row in rows if row.recipe and not row.recipe.iterations]
+    kinds = {recipe.preset.split("/")[0] for recipe in plain}
+    there = [name for name in shipped.DEFAULTS.values() if name in shipped.names()]
+    return tuple(name for name in there if shipped.card(name).config["model"] in kinds)
+
+
+def _cell(
+    column: Column, paper: float | None, spread: float | None, results: Sequence[Result]
+) -> Cell:
+    cell = Cell(paper, spread)
     have = [result for result in results if column.metric in result.errors]
     if not have:
         return cell
