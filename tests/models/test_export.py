@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from models.helpers import make_batch, small_dcp
+from scripts import load_benchmark
 from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose
 from spoonful.models import RegistrationModel, save_program
@@ -80,6 +81,29 @@ def test_the_program_of_the_documentation_finds_the_models_pose(tmp_path, monkey
     for name, near in (("rotation", 1e-4), ("translation", 1e-2)):
         value = torch.from_numpy(found[name])
         torch.testing.assert_close(value, getattr(expected, name), rtol=0, atol=near)
+
+
+def test_the_benchmark_says_how_far_the_programs_poses_are_from_torchs(tmp_path, monkeypatch):
+    class Session:
+        """A program that is a little off."""
+
+        def __init__(self, file, options):
+            pass
+
+        def run(self, outputs, inputs):
+            assert inputs["source"].shape == inputs["target"].shape == (1, 1024, 3)
+            shift = inputs["target"].mean(1) - inputs["source"].mean(1)
+            return [np.eye(3, dtype=np.float32)[None], shift + np.float32(1e-3)]
+
+    runtime = pytest.importorskip("onnxruntime")
+    script = load_benchmark("export")
+    monkeypatch.setattr(runtime, "InferenceSession", Session)
+    monkeypatch.setattr(script.shipped, "load", lambda name: Centroids().eval())
+    monkeypatch.setattr(script, "save_program", lambda model, file, points: file.write_text("x"))
+    found = script.measure("dcp-v2-shapes", 2, 0.01, tmp_path)
+    assert found.points == (1024, 1024)
+    assert found.difference == pytest.approx(1e-3, rel=0.01)
+    assert min(found.ms.values()) > 0
 
 
 class Centroids(RegistrationModel):
