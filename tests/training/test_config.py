@@ -90,5 +90,7 @@ def test_a_warm_up_rises_from_zero():
 def test_a_budget_replaces_the_presets_length():
     assert configure("quick", budget="10m").budget.steps is None
     assert configure("quick", budget="20 epochs").budget.epochs == 20
-    with pytest.raises(ValueError, match="a duration reads"):
+    with pytest.raises(
+        ValueError, match="a budget reads 10m, '4000 steps' or '20 epochs'; got 'a while'"
+    ):
         configure("quick", budget="a while")

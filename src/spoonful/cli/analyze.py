@@ -21,7 +21,7 @@ from spoonful.files import check_folder
 def analyze_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIGURE]...", help=f"{', '.join(FIGURES)}; all of them if none."),
+        typer.Argument(metavar="FIGURE", help=f"{', '.join(FIGURES)}; all of them if none."),
     ] = None,
     model: Annotated[
         str | None,

@@ -52,9 +52,10 @@ def show(console: Console, found: Comparison, metrics: list[str] | None = None) 
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for name in ("metric", "", "A", "B", "B - A", "95 % interval", "B better on"):
-        left = name in ("metric", "")
-        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+    for name in ("metric", ""):
+        table.add_column(name, overflow="fold")  # not cut: --metric wants the whole name
+    for name in ("A", "B", "B - A", "95 % interval", "B better on"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name in metrics or found.differences:
         for statistic in _STATISTICS if metrics else ("mean",):
             it = found.differences[name][statistic]

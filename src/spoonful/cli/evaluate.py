@@ -41,7 +41,7 @@ def evaluate_command(
     method: Annotated[
         list[str],
         typer.Argument(
-            metavar="METHOD...",
+            metavar="METHOD",
             help="Names of methods, with tuned settings as icp@tuned; folders of training runs; or "
             "weights as dcp-v2:FILE. LABEL=METHOD renames a row.",
         ),

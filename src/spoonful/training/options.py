@@ -53,11 +53,17 @@ def budget_settings(text: str) -> list[str]:
 
     >>> budget_settings("20 epochs")
     ['budget.steps=none', 'budget.seconds=none', 'budget.epochs=20']
+    >>> budget_settings("long")
+    Traceback (most recent call last):
+    ValueError: a budget reads 10m, '4000 steps' or '20 epochs'; got 'long'
     """
     none = ["budget.steps=none", "budget.seconds=none"]
     if match := re.fullmatch(r"\s*([\d.]+)\s*(steps?|epochs?)\s*", text):
         return [*none, f"budget.{match[2].rstrip('s')}s={match[1]}"]
-    return [*none, f"budget.seconds={seconds(text)}"]
+    try:
+        return [*none, f"budget.seconds={seconds(text)}"]
+    except ValueError:
+        raise ValueError(f"a budget reads 10m, '4000 steps' or '20 epochs'; got {text!r}") from None
 
 
 def folder_name(config: Config) -> str:
