@@ -47,9 +47,10 @@ from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method, tables
-from spoonful.evaluation.result import strict_json, write_text
+from spoonful.evaluation.result import strict_json
 from spoonful.evaluation.tuning import tune
 from spoonful.extras import MissingExtra
+from spoonful.files import write_whole
 from spoonful.registration import Registration
 from spoonful.training import corpora, shipped
 
@@ -222,7 +223,7 @@ def run(options: argparse.Namespace) -> int:
     about = {"processor": machine("cpu"), "device": machine(options.device)}
     libraries = {n: library_version(n) for n in ("open3d", "small_gicp", "kiss_matcher")}
     about["libraries"] = ", ".join(f"{n} {v}" for n, v in libraries.items() if v != "none")
-    write_text(options.out / "machine.json", strict_json(about))
+    write_whole(options.out / "machine.json", strict_json(about))
     began = time.time()
     until = began + options.seconds
     failed = _run_lanes([lane for lane in chosen if lane.name != "times"], options, until, cores)
@@ -330,7 +331,7 @@ def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: 
         earlier=_earlier(step),
     )
     if options.rank == 0:
-        write_text(file, found.tuned.as_json())
+        write_whole(file, found.tuned.as_json())
     if dist.is_initialized():
         dist.barrier()
     return f"{found.before:.3f} to {found.after:.3f} in {len(found.trials)} trials"
@@ -459,11 +460,11 @@ def collect(options: argparse.Namespace) -> int:
         for path in sorted(folder.glob("tuned/*.json")):
             searches[path.stem] = _search(Tuned.load(path))
             if options.presets:
-                write_text(presets.FOLDER / path.name, path.read_text(encoding="utf-8"))
+                write_whole(presets.FOLDER / path.name, path.read_text(encoding="utf-8"))
     if not rows:
         raise ValueError(f"no results in {', '.join(map(str, options.folders))}")
     content = {"machines": machines, "searches": searches, "rows": rows, "times": times}
-    print("wrote", write_text(options.summary, strict_json(content, indent=1)))
+    print("wrote", write_whole(options.summary, strict_json(content, indent=1)))
     return 0
 
 

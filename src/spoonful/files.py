@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file so that nobody, not even after a crash, sees a part of it.
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, which nobody, not even after a crash, sees a part of.
 
-    The folder is made if it is missing. The content goes to a file beside the final one, which then
-    takes its name in one step.
+    The folder is made if it is missing. The content goes to a file beside the final one, which
+    takes its name in one step when all of it is on the disk, and is removed if anything fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(f"{folder}/notes/first.txt", b"whole").read_text()
-    'whole'
+    ...     with replacing(f"{folder}/notes/first.txt") as file:
+    ...         _ = file.write(b"in parts")
+    ...     Path(f"{folder}/notes/first.txt").read_text()
+    'in parts'
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -28,12 +32,32 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> Path:
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
         with draft.open("wb") as file:
-            file.write(content)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         draft.replace(final)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    return final
+    if hasattr(os, "O_DIRECTORY"):  # the new name reaches the disk with its folder
+        folder = os.open(final.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
+    """Write a file at once or not at all, text as UTF-8; see `replacing`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(f"{folder}/notes/first.txt", "whole").read_bytes()
+    b'whole'
+    """
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
 
 
 def check_folder(name: str, path: Path | None) -> None:

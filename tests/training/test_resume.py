@@ -116,7 +116,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert checkpoint.found(tmp_path) == before
-    assert not list(tmp_path.glob(".*.tmp"))
+    assert not list(tmp_path.glob(".*.part"))
     assert train(small(), corpus=blobs(), out=tmp_path, quiet=True).finished
 
 

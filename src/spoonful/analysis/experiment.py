@@ -25,12 +25,12 @@ from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation.bootstrap import Interval
-from spoonful.files import plain
+from spoonful.files import plain, write_whole
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
 from spoonful.names import named
 from spoonful.registration import Registration
-from spoonful.training import checkpoint, corpora, distributed, presets, tensorfile
+from spoonful.training import checkpoint, corpora, distributed, presets
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
@@ -394,7 +394,7 @@ def _write(
         last = (trainer.progress, result.last, trainer.stepper.weights())
         path = checkpoint.save_weights(trainer.folder, trainer.config, trainer.protocol, *last)
         shutil.copyfile(path, out / f"{job.name}.safetensors")
-    tensorfile.write_text(out / f"{job.name}.json", json.dumps(plain(content)))
+    write_whole(out / f"{job.name}.json", json.dumps(plain(content)))
     shutil.rmtree(trainer.folder, ignore_errors=True)
 
 

@@ -15,7 +15,7 @@ from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import heading, number, pick_device, span, wide
 from spoonful.evaluation import Reproduction, reproduce, tables
 from spoonful.evaluation.reproduce import Cell, to_json
-from spoonful.evaluation.result import write_text
+from spoonful.files import write_whole
 
 _ROOM = 100  # columns; in fewer, what a row was made from is under the table instead of beside it
 
@@ -94,7 +94,7 @@ def reproduce_command(
         raise
     show(console, found)
     if out is not None:
-        console.print(f"wrote {write_text(out, to_json(found))}", highlight=False)
+        console.print(f"wrote {write_whole(out, to_json(found))}", highlight=False)
 
 
 def list_tables(console: Console) -> None:

@@ -17,8 +17,8 @@ from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import open_data
-from spoonful.evaluation.result import write_text
 from spoonful.evaluation.tuning import Search, Trial, tune
+from spoonful.files import write_whole
 
 
 def tune_command(
@@ -80,7 +80,7 @@ def tune_command(
             )
         show(console, found)
         if out is not None and rank == 0:
-            file = write_text(out, found.tuned.as_json())
+            file = write_whole(out, found.tuned.as_json())
             console.print(f"wrote {file}", highlight=False, soft_wrap=True)
 
 

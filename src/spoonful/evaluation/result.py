@@ -194,7 +194,7 @@ class Result:
 
     def save(self, path: str | Path) -> Path:
         """Write the file, whole or not at all."""
-        return write_text(path, strict_json(self.as_dict()))
+        return write_whole(path, strict_json(self.as_dict()))
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
@@ -254,7 +254,7 @@ def write_csv(results: Sequence[Result], to: str | Path | TextIO) -> None:
     if isinstance(to, (str, Path)):
         buffer = io.StringIO(newline="")
         write_csv(results, buffer)
-        write_text(to, buffer.getvalue())
+        write_whole(to, buffer.getvalue())
         return
     writer = csv.writer(to, lineterminator="\n")
     spans = [f"{name}{end}" for name in STATISTICS for end in ("", "_low", "_high")]
@@ -287,11 +287,6 @@ def strict_json(value: Any, indent: int | None = None) -> str:
     separators = (",", ":") if indent is None else None
     plain = _to_json(value)
     return json.dumps(plain, allow_nan=False, separators=separators, indent=indent) + "\n"
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write a file whole or not at all, and make its folder."""
-    return write_whole(path, text.encode())
 
 
 def _statistics(errors: Mapping[str, Tensor]) -> dict[str, Statistics]:

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spoonful.files import plain
-from spoonful.training import tensorfile
+from spoonful.files import plain, write_whole
 
 
 class Journal:
@@ -30,7 +29,7 @@ class Journal:
         if self.path.is_file():
             kept = [line for line in self.lines() if line["epoch"] < epochs]
             text = "".join(json.dumps(line) + "\n" for line in kept)
-            tensorfile.write_text(self.path, text)
+            write_whole(self.path, text)
 
     def lines(self) -> list[dict[str, Any]]:
         """All whole lines; a last one that was cut off is left out."""

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 
 import spoonful
+from spoonful.files import write_whole
 from spoonful.models import RegistrationModel
 from spoonful.names import named
-from spoonful.training import checkpoint, tensorfile
+from spoonful.training import checkpoint
 
 FOLDER = Path(__file__).parent.parent / "weights"
 
@@ -161,8 +162,8 @@ def publish(
         versions={"spoonful": spoonful.__version__, **(versions or {})},
         licence=licence,
     )
-    tensorfile.write_text(folder / f"{name}.json", json.dumps(asdict(about), indent=1) + "\n")
-    tensorfile.write_text(folder / f"{name}.md", as_markdown(about))
+    write_whole(folder / f"{name}.json", json.dumps(asdict(about), indent=1) + "\n")
+    write_whole(folder / f"{name}.md", as_markdown(about))
     return about
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.extras import require
-from spoonful.training import checkpoint, tensorfile
+from spoonful.files import write_whole
+from spoonful.training import checkpoint
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
@@ -127,7 +128,7 @@ def sweep(
     waiting.sort(key=lambda job: not checkpoint.found(out / job.name))
     for job in waiting:
         (out / job.name).mkdir(parents=True, exist_ok=True)
-        tensorfile.write_text(_settings(out, job), json.dumps(job.config.as_dict(), indent=1))
+        write_whole(_settings(out, job), json.dumps(job.config.as_dict(), indent=1))
     say = _silent if quiet else _say
     if len(waiting) < len(todo):
         say(f"{len(todo) - len(waiting)} of {len(todo)} runs are finished already")
@@ -136,9 +137,7 @@ def sweep(
     else:
         failed = _on_this_machine(waiting, out, at_once, until, say)
     outcomes = [_outcome(out / job.name, job.name, failed.get(job.name)) for job in todo]
-    tensorfile.write_text(
-        out / "sweep.json", json.dumps([vars(outcome) for outcome in outcomes], indent=1)
-    )
+    write_whole(out / "sweep.json", json.dumps([vars(outcome) for outcome in outcomes], indent=1))
     return outcomes
 
 

@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spoonful.files import replacing
+
 _NAMES = {
     torch.float64: "F64",
     torch.float32: "F32",
@@ -74,21 +76,11 @@ def write(path: str | Path, tensors: Mapping[str, Tensor], text: Mapping[str, st
     metadata = {**text, _DIGEST: digest.hexdigest()}
     header = json.dumps({"__metadata__": metadata, **layout}).encode()
     header += b" " * (-len(header) % 8)
-    with _replacing(path) as temporary, open(temporary, "wb") as file:
+    with replacing(path) as file:
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
         for tensor in kept.values():
             file.write(_bytes(tensor))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_text(path: str | Path, content: str) -> None:
-    """Write a small text file at once or not at all."""
-    with _replacing(Path(path)) as temporary, open(temporary, "w") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read(path: str | Path, *, ours: bool = False) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -154,27 +146,3 @@ def _bytes(tensor: Tensor) -> memoryview:
     if size == 0:
         return memoryview(b"")
     return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr()))
-
-
-class _replacing:  # noqa: N801
-    """A temporary path beside `path`; renamed to it on success, removed on failure."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> Path:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        return self.temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self.temporary.unlink(missing_ok=True)
-            return
-        os.replace(self.temporary, self.path)
-        # The rename itself reaches the disk with the folder.
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

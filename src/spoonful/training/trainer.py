@@ -21,9 +21,9 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.files import check_folder, plain
+from spoonful.files import check_folder, plain, write_whole
 from spoonful.geometry import SpoonfulLayer
-from spoonful.training import build, checkpoint, corpora, distributed, tensorfile
+from spoonful.training import build, checkpoint, corpora, distributed
 from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
@@ -510,7 +510,7 @@ class Trainer:
             return
         content = plain({**vars(result), "folder": None, "config": self.config.as_dict()})
         content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
-        tensorfile.write_text(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
+        write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
         checkpoint.fit(self.model, found)
