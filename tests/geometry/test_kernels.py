@@ -18,6 +18,7 @@ from geometry.zoo import zoo
 from spoonful import SpoonfulLayer, kabsch, random_rotation, refine
 from spoonful.geometry import kernels
 from spoonful.geometry.kernels import build
+from spoonful.geometry.kernels.switch import check_wish
 
 ZOO = zoo()
 FORMS = ["source", "target"]
@@ -603,3 +604,9 @@ def test_the_builder_needs_the_standard_library_alone():
         if line.startswith(("import ", "from "))
     ]
     assert {name.split(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("wish", ["0", "false", "of"])
+def test_a_wish_that_is_no_word_for_it_is_not_passed_over(wish):
+    with pytest.warns(UserWarning, match=f"SPOONFUL_KERNELS={wish} is read as on"):
+        check_wish(wish)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -77,6 +78,19 @@ ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 # Whether this is a block of `disabled`.
 within_disabled = _disabled.get
+
+
+def check_wish(wish: str) -> None:
+    """Say that what the environment holds is none of the words for it.
+
+    >>> check_wish("off"), check_wish("")
+    (None, None)
+    """
+    if wish.lower() not in ("", "on", "off", "all"):
+        warnings.warn(f"SPOONFUL_KERNELS={wish} is read as on; off and all are known", stacklevel=2)
+
+
+check_wish(os.environ.get("SPOONFUL_KERNELS", ""))
 
 
 def off() -> bool:
