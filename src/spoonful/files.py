@@ -1,4 +1,4 @@
-"""Files that are whole or not there, folders that are folders, and what JSON can hold."""
+"""Files that are whole or not there, folders and pages that are such, and what JSON can hold."""
 
 from __future__ import annotations
 
@@ -64,6 +64,17 @@ def check_folder(name: str, path: Path | None) -> None:
     """Raise if what is to be a folder is a file; None and what is not there yet will do."""
     if path is not None and path.exists() and not path.is_dir():
         raise ValueError(f"{name} must be a folder, and {path} is a file")
+
+
+def check_page(name: str, path: Path | None) -> None:
+    """Raise if a page would not be called one: nobody's scan is to be replaced by it.
+
+    >>> check_page("--report", Path("scan.ply"))
+    Traceback (most recent call last):
+    ValueError: --report must end in .html, got scan.ply
+    """
+    if path is not None and path.suffix not in (".html", ".htm"):
+        raise ValueError(f"{name} must end in .html, got {path}")
 
 
 def plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from spoonful.cli.answer import line, next_step, show
 from spoonful.cli.durations import duration
 from spoonful.data.clouds import Cloud
 from spoonful.data.clouds.formats import format_of
+from spoonful.files import check_page
 from spoonful.pipeline import METHODS, register
 from spoonful.pipeline.batches import Row, Settings, read_pairs, register_pairs
 from spoonful.pipeline.lengths import UNITS, length
@@ -224,9 +225,7 @@ def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None
         taken[path.resolve()] = name
     if outputs["-o"] is not None:
         format_of(outputs["-o"])
-    page = outputs["--report"]
-    if page is not None and page.suffix not in (".html", ".htm"):  # nobody's scan becomes a page
-        raise ValueError(f"--report must end in .html, got {page}")
+    check_page("--report", outputs["--report"])
 
 
 def _command(

@@ -14,6 +14,7 @@ from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.data.items import test_items
 from spoonful.evaluation import open_data
+from spoonful.files import check_page
 from spoonful.geometry import Pose, nearest
 from spoonful.metrics import rotation_error_degrees
 from spoonful.view import CloudLayer, Fact, PoseStop, write_page
@@ -42,8 +43,7 @@ def show(
 
       spoonful data show 3dmatch-30 --data 3dmatch
     """
-    if out.suffix not in (".html", ".htm"):  # nobody's scan is replaced by a page
-        raise ValueError(f"--out must end in .html, got {out}")
+    check_page("--out", out)
     card = protocols.get(protocol)
     data = open_data(dataset, "test", card)
     items = test_items(card, data)

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from spoonful.data import places
 from spoonful.data.clouds import FORMATS, CloudFileError, read_cloud
 from spoonful.data.corpus import Corpus
 from spoonful.data.scans import PairMaker, ScanPair, rigid
+from spoonful.files import replacing
 from spoonful.geometry import Pose
 
 SPLITS = ("train", "test", "all")
@@ -255,10 +255,8 @@ def _from_cache(file: Path, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | N
 
 def _to_cache(file: Path, made: tuple[Tensor, Tensor]) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
-            torch.save({"points": made[0], "normals": made[1]}, part)
-        os.replace(part.name, file)
+        with replacing(file) as kept:
+            torch.save({"points": made[0], "normals": made[1]}, kept)
     except OSError as error:
         warnings.warn(f"the corpus is not kept for next time: {error}", stacklevel=3)
 

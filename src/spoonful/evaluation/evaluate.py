@@ -101,12 +101,12 @@ def evaluate(
             errors.update(_run(method, batch, clock), batch)
             if progress is not None:
                 progress(first + len(numbers), len(share))
-        seconds = clock.reset()
+        taken = clock.reset()
         for number in share[: _SINGLES if limited.room_for(_SINGLES, done=len(errors)) else 0]:
             _run(method, items[number].to(device), clock)
             singles.append(clock.reset())
 
-    errors, times = errors.reduce(), _gathered((seconds, singles))
+    errors, times = errors.reduce(), _gathered((taken, singles))
     labels = None
     categories: tuple[str, ...] = ()
     if isinstance(data, Corpus):
@@ -131,7 +131,7 @@ def evaluate(
             batch_size=batch_size,
             processes=processes,
             pairs=len(errors),
-            seconds=sum(taken for taken, _ in times),
+            seconds=sum(each for each, _ in times),
             single=median(all_singles) if all_singles else math.nan,
         ),
         versions=versions(),

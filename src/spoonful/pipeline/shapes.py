@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,23 +48,15 @@ def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
 
     A mesh stays a mesh where the format has triangles.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{os.getpid()}.part{path.suffix}")
-    try:
-        if isinstance(shape, Mesh) and format_of(path).meshes:
-            write_mesh(draft, replace(shape, vertices=_moved(shape.vertices, found.pose)))
-        else:
-            cloud = found.source if isinstance(shape, Mesh) else shape
-            points = _moved(cloud.points, found.pose)
-            normals = cloud.normals
-            if normals is not None:
-                turned = rotate(found.pose.rotation, normals.to(torch.float64))
-                normals = turned.to(points.dtype)
-            write_cloud(draft, Cloud(points, normals, cloud.colors))
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    if isinstance(shape, Mesh) and format_of(path).meshes:
+        write_mesh(path, replace(shape, vertices=_moved(shape.vertices, found.pose)))
+        return path
+    cloud = found.source if isinstance(shape, Mesh) else shape
+    points = _moved(cloud.points, found.pose)
+    normals = cloud.normals
+    if normals is not None:
+        normals = rotate(found.pose.rotation, normals.to(torch.float64)).to(points.dtype)
+    write_cloud(path, Cloud(points, normals, cloud.colors))
     return path
 
 

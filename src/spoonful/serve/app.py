@@ -41,7 +41,7 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
 from spoonful.serve.limits import Limits
-from spoonful.view.markup import asset, digest
+from spoonful.view.markup import asset, policy
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Job], dict[str, Any]]
@@ -300,7 +300,8 @@ class Desk:
 
     async def pose(self, request: Request) -> Response:
         """The pose file, to save."""
-        path = self.find(request).folder / "pose.json"
+        kept = self.find(request)
+        path = kept.folder / kept.job.pose.name
         return FileResponse(path, media_type="application/json", filename=path.name)
 
     async def aligned(self, request: Request) -> Response:
@@ -370,9 +371,5 @@ def _front(limits: Limits) -> tuple[str, str]:
         megabytes=f"{limits.upload // 2**20:,}",
         minutes=f"{limits.keep_seconds / 60:g}",
     )
-    policy = (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
-        "connect-src 'self'; frame-src 'self'; form-action 'self'; img-src data:; "
-        "base-uri 'none'; frame-ancestors 'none'"
-    )
-    return page, policy
+    own = ("connect-src 'self'", "frame-src 'self'", "form-action 'self'", "img-src data:")
+    return page, policy(script, style, *own, "frame-ancestors 'none'")

@@ -11,7 +11,7 @@ from string import Template
 import spoonful
 from spoonful.files import write_whole
 from spoonful.view.layers import check_choice
-from spoonful.view.markup import asset, digest, escaped
+from spoonful.view.markup import asset, escaped, policy
 
 MARKS = ("good", "doubtful", "failed")
 # Of the columns, by what is in them.
@@ -83,10 +83,7 @@ def write_listing(
     style = asset("base.css") + asset("listing.css") + f"tr {{ grid-template-columns: {widths}; }}"
     script = asset("listing.js")
     page = Template(asset("listing.html")).substitute(
-        policy=(
-            f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
-            "base-uri 'none'; form-action 'none'"
-        ),
+        policy=policy(script, style, "form-action 'none'"),
         generator=f"Spoonful {spoonful.__version__}",
         title=escaped(title),
         style=style,

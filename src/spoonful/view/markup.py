@@ -14,8 +14,16 @@ def asset(name: str) -> str:
     return resources.files("spoonful.view").joinpath(name).read_text("utf-8")
 
 
-def digest(text: str) -> str:
-    """A script or a style as a content security policy names it."""
+def policy(script: str, style: str, *more: str) -> str:
+    """The content security policy of a page in which these two texts alone may act.
+
+    It may fetch nothing, but for what `more` allows.
+    """
+    allowed = ("default-src 'none'", f"script-src {_digest(script)}", f"style-src {_digest(style)}")
+    return "; ".join((*allowed, *more, "base-uri 'none'"))
+
+
+def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -49,7 +49,7 @@ from spoonful.view.layers import (
     scalars,
     shade,
 )
-from spoonful.view.markup import asset, clean, digest, escaped
+from spoonful.view.markup import asset, clean, escaped, policy
 
 COLORINGS = ("cloud", "values", "colors")
 
@@ -142,11 +142,7 @@ def write_page(
     script, style = asset("viewer.js"), asset("base.css") + asset("style.css")
     command = command if isinstance(command, str) else shlex.join(command)
     page = Template(asset("template.html")).substitute(
-        # Only these two texts may act, and the page may fetch nothing: `default-src 'none'`.
-        policy=(
-            f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
-            "img-src data: blob:; base-uri 'none'; form-action 'none'"
-        ),
+        policy=policy(script, style, "img-src data: blob:", "form-action 'none'"),
         generator=f"Spoonful {spoonful.__version__}",
         title=escaped(title),
         names=escaped(", ".join(layer.name for layer in layers)),

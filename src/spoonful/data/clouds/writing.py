@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spoonful.data.clouds.formats import FORMATS, format_of, function
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
+from spoonful.files import write_whole
 
 
 def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | None = None) -> None:
@@ -17,7 +18,7 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
     mean). Normals and colours are written where the format has a place for them.
 
     Args:
-        path: the file, overwritten if it exists.
+        path: the file; its folder is made if need be, an old file is replaced whole.
         cloud: at least one point.
         encoding: for ply "binary_little_endian" (the default), "binary_big_endian" or "ascii";
             for pcd "binary" (the default), "binary_compressed" or "ascii".
@@ -54,4 +55,4 @@ def _write(path: Path, shape: Cloud | Mesh, encoding: str | None) -> None:
     if encoding is not None and encoding not in kind.encodings:
         choices = ", ".join(kind.encodings) or "none: leave it out"
         raise ValueError(f"encoding must be one of {choices} for {path.suffix}, got {encoding!r}")
-    path.write_bytes(function(kind, kind.write)(shape, encoding))
+    write_whole(path, function(kind, kind.write)(shape, encoding))
