@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine, and nothing twice:
-#   make demo   register a built-in pair of clouds, write a picture and a page to turn with the mouse
+#   make demo   register two real scans and write a page to turn with the mouse
 #   make test   lint, types, and the whole test suite
 
 PYTHON ?= python3

@@ -11,12 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import torch
 
-from spoonful.cli import data, demo, main, models
+from spoonful.cli import data, main, models
 from spoonful.cli.app import app, run
-from spoonful.extras import require
-from spoonful.geometry import Pose
 from spoonful.training import shipped
 
 
@@ -134,25 +131,24 @@ for module in ("typer", "numpy"):
     ]
 
 
-def test_demo_registers_the_pair_and_writes_picture_and_page(tmp_path: Path, capsys):
+def test_demo_registers_two_real_scans(tmp_path: Path, capsys):
     assert run(["demo", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    before, after = map(float, re.search(r"rotation error\s+([\d.]+)°\s+([\d.]+)°", text).groups())
-    assert before > 25
-    assert after < 1
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "$ spoonful register" in text
+    assert float(re.search(r"rotation +([\d.]+)°", text)[1]) == pytest.approx(40.8, abs=0.3)
+    assert "confident" in text
     assert "<html" in (tmp_path / "demo.html").read_text()[:500].lower()
+    sizes = [(tmp_path / name).stat().st_size for name in ("room-1.ply", "room-2.ply")]
+    assert sum(sizes) < 500_000
 
 
-def test_a_picture_that_cannot_be_drawn_is_no_reason_to_fail(tmp_path: Path, monkeypatch):
-    def missing(*_: object, **__: object) -> None:
-        require("no_such_module", extra="plot", why="Drawing a picture")
-
-    monkeypatch.setattr(demo, "write_picture", missing)
-    pair = demo.built_in_pair(torch.Generator().manual_seed(0))
-    stops = {"before": Pose.identity(), "after": pair.truth}
-    said = demo.picture_of(pair, stops, tmp_path / "demo.png", title="")
-    assert said == "none: Drawing a picture needs no_such_module: pip install 'spoonful[plot]'"
+def test_demo_registers_a_shape_with_a_network(tmp_path: Path, capsys):
+    assert run(["demo", "--learned", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    before, found, after = map(float, re.findall(r"([\d.]+)°", text))
+    assert before > 25
+    assert after < found < 1
+    assert (tmp_path / "demo.html").exists()
 
 
 def test_addresses_of_datasets_are_not_broken_in_two(tmp_path: Path, capsys, monkeypatch):

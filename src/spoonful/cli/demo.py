@@ -1,9 +1,10 @@
-"""`spoonful demo`: the main job on a built-in pair, from clouds to a page to turn."""
+"""`spoonful demo`: register two real scans that come with the package."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -13,60 +14,73 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from spoonful.cli.register import register_command
 from spoonful.data import synthetic
-from spoonful.extras import MissingExtra
-from spoonful.files import check_folder
+from spoonful.files import check_folder, write_whole
 from spoonful.geometry import Pose, nearest, rotation_from_vector
 from spoonful.metrics import rotation_error_degrees, translation_error
 from spoonful.pipeline import METHODS, register
 from spoonful.pipeline.report import write_report
 from spoonful.training import shipped
-from spoonful.view import CloudLayer, PoseStop, write_picture
-
-
-class Pair(NamedTuple):
-    """Two partial scans of one shape, and the pose between them."""
-
-    source: Tensor
-    target: Tensor
-    truth: Pose
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture and the page.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Another seed is another pose and sampling.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the scans and the page.")] = Path("demo"),
+    learned: Annotated[
+        bool,
+        typer.Option("--learned", help="Register a built-in shape with a shipped network instead."),
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(help="Random seed; with --learned it also picks the pair.")
+    ] = 0,
     method: Annotated[
-        str, typer.Option(help="Who proposes the pose, as for `spoonful register`.")
-    ] = "rpmnet",
+        str | None,
+        typer.Option(
+            help="As for `spoonful register`; rpmnet with --learned, else auto.", show_default=False
+        ),
+    ] = None,
 ) -> None:
-    """Register a built-in pair of partial scans with a shipped network, and show the result.
+    """Register two laser scans of an office and write a page to turn with the mouse.
 
     [bold]Examples[/bold]
 
-      spoonful demo --out demo
+      spoonful demo
 
-      spoonful demo --seed 3 --method auto
+      spoonful demo --learned --method dcp-v2
     """
     check_folder("--out", out)
+    method = method or ("rpmnet" if learned else "auto")
     if method not in METHODS:
         raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
-    console = Console()
-    pair = built_in_pair(torch.Generator().manual_seed(seed))
-    weights = f" (weights {shipped.DEFAULTS[method]})" if method in shipped.DEFAULTS else ""
-    console.print(
-        f"two partial scans of {len(pair.source)} points; method {method}{weights}",
-        highlight=False,
-    )
-    found = register(pair.source, pair.target, method=method, seed=seed)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    page = out / "demo.html"
+    if learned:
+        register_shape(console, page, method, seed)
+    else:
+        register_scans(console, page, method, seed)
+    console.print(f"\nOpen {page} in a browser. For your own scans:")
+    console.print("  spoonful register a.ply b.ply --report report.html")
 
-    console.print("[bold]T_target_source[/bold]")
-    for row in found.transform.tolist():
-        console.print("  " + "  ".join(f"{value:9.5f}" for value in row), highlight=False)
-    stops = {
-        "before": found.poses["start"],
-        "found": found.poses["global"],
-        "after": found.pose,
-    }
+
+def register_scans(console: Console, page: Path, method: str, seed: int) -> None:
+    """Copy the example scans beside the page and run `spoonful register` on them."""
+    source, target = (
+        write_whole(page.with_name(name), (files("spoonful") / "examples" / name).read_bytes())
+        for name in ("room-2.ply", "room-1.ply")
+    )
+    words = ["spoonful", "register", str(source), str(target), "--unit", "m", "--report", str(page)]
+    words += ["--method", method] * (method != "auto") + ["--seed", str(seed)] * (seed != 0)
+    console.print(f"$ {shlex.join(words)}")
+    register_command(source, target, method=method, unit="m", report=page, seed=seed)
+
+
+def register_shape(console: Console, page: Path, method: str, seed: int) -> None:
+    """Register two parts of a built-in shape with a network; print the errors."""
+    pair = built_in_pair(torch.Generator().manual_seed(seed))
+    weights = f", weights {shipped.DEFAULTS[method]}" if method in shipped.DEFAULTS else ""
+    console.print(f"two partial views, {len(pair.source)} points each; method {method}{weights}")
+    found = register(pair.source, pair.target, method=method, seed=seed)
+    stops = {"before": found.poses["start"], "found": found.poses["global"], "after": found.pose}
     table = Table("", *stops, box=None, pad_edge=False)
     for name, measure, unit in (
         ("rotation error", rotation_degrees, "°"),
@@ -76,52 +90,23 @@ def demo(
         values = (f"{measure(pair, pose.to(torch.float32)):.4f}{unit}" for pose in stops.values())
         table.add_row(name, *values)
     console.print(table)
-    console.print(
-        f"confidence {found.confidence:.2f}, overlap {found.overlap:.0%}, {found.seconds:.1f} s",
-        highlight=False,
-    )
-
-    title = "Two scans, one shape"
-    command = ["spoonful", "demo", "--out", str(out), "--seed", str(seed), "--method", method]
-    page = write_report(
-        out / "demo.html", found, names=("scan one", "scan two"), title=title, command=command
-    )
-    picture = picture_of(pair, stops, out / "demo.png", title=title)
-    console.print(
-        f"picture  {picture}\npage     {page}  (open it and turn it with the mouse)\n"
-        "yours    spoonful register source.ply target.ply --report report.html",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    words = ["spoonful", "demo", "--learned", "--seed", str(seed), "--method", method]
+    write_report(page, found, names=("view 1", "view 2"), command=words)
 
 
-def picture_of(pair: Pair, stops: Mapping[str, Pose], path: Path, *, title: str) -> str:
-    """Draw the pair before and after; where the picture is, or why there is none."""
-    shown = [(name, stops[name].to(torch.float32)) for name in ("before", "after")]
-    try:
-        picture = write_picture(
-            path,
-            layers=[
-                CloudLayer("source", pair.source, moves=True),
-                CloudLayer("target", pair.target),
-            ],
-            poses=[
-                PoseStop(name, pose, f"rotation error {rotation_degrees(pair, pose):.2f}°")
-                for name, pose in shown
-            ],
-            title=title,
-        )
-    except MissingExtra as error:  # the page shows more than the picture would
-        return f"none: {error}"
-    return str(picture)
+class Pair(NamedTuple):
+    """Two partial views of one shape, and the pose between them."""
+
+    source: Tensor
+    target: Tensor
+    truth: Pose
 
 
 def built_in_pair(generator: torch.Generator) -> Pair:
-    """Two scans of the first airplane, each lacking another fifth of it, resampled and noisy."""
+    """Two views of an airplane: each lacks a fifth of it, and has its own samples and noise."""
     points = synthetic.cloud("airplane", 0, split="test", points=4096)[0]
     scans = [_scan(points, generator) for _ in range(2)]
-    # As much as the shipped networks were trained to undo.
+    # The largest rotation that the shipped networks were trained on is 45 degrees.
     axis = torch.nn.functional.normalize(torch.randn(3, generator=generator), dim=0)
     angle = math.radians(30 + 10 * float(torch.rand(1, generator=generator)))
     truth = Pose(rotation_from_vector(axis * angle), 0.4 * torch.rand(3, generator=generator) - 0.2)

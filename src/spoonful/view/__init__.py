@@ -1,4 +1,4 @@
-"""Show a registration: an HTML page to turn with the mouse, or a picture.
+"""Show a registration as an HTML page to turn with the mouse.
 
 >>> from spoonful.view import CloudLayer, Fact, PoseStop, write_page
 """
@@ -14,7 +14,6 @@ from spoonful.view.layers import (
     View,
 )
 from spoonful.view.page import write_page
-from spoonful.view.picture import write_picture
 
 __all__ = [
     "CloudLayer",
@@ -26,5 +25,4 @@ __all__ = [
     "Verdict",
     "View",
     "write_page",
-    "write_picture",
 ]

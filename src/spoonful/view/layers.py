@@ -1,7 +1,6 @@
-"""What a page or a picture shows: clouds, lines between them, poses and numbers.
+"""The content of a page: clouds, lines between them, poses and numbers.
 
-These are plain records of what the user has. They are checked when a page or a picture is made,
-where a mistake can be reported with the name of the layer it is in.
+These are plain records. `write_page` checks them, so that an error can name the layer it is in.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ def pose_of(value: Any, name: str) -> Pose:
 
 
 def colors(layers: Sequence[CloudLayer]) -> list[Shade]:
-    """A colour for each layer: its own, or the next of the palette that nobody has.
+    """A colour for each layer: its own, or the next free one of the palette.
 
     >>> pair = [CloudLayer("source", [[0, 0, 0]], moves=True), CloudLayer("target", [[0, 0, 0]])]
     >>> [shade.light for shade in colors(pair)]
