@@ -6,10 +6,10 @@
     python benchmarks/experiment.py --table DIR [DIR...] --into docs/analysis.md
     python benchmarks/experiment.py --test dcp-v2-shapes --models dcp --data data/shapes ...
 
-Runs go one after the other in this process, the most telling first, each ending in one small file
-DIR/MODEL-CONDITION-seedN.json; the same command again goes on with what is missing. `--seconds`
-ends it in time. `--test` has the same tests for a shipped model. Needs torch, numpy and, for
-folders in ModelNet40's layout, h5py.
+Runs go one after the other, each ending in one small file DIR/MODEL-CONDITION-seedN.json. The same
+command resumes. Several processes with the same --work share the runs. `--seconds` is a time
+limit: a run that it stops leaves a checkpoint. `--test` has the same tests for a shipped model.
+Needs torch, numpy and, for folders in ModelNet40's layout, h5py.
 """
 
 from __future__ import annotations
@@ -23,36 +23,38 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
 
-from spoonful.analysis import differences, experiment
 from spoonful.files import plain
 from spoonful.training import shipped
+from training_grid import runs, tables
 
 
 def main() -> int:
     """Run the command."""
     options = _parser().parse_args()
     if options.table:
-        runs = experiment.results(options.table)
+        finished = tables.results(options.table)
         if options.picture:
-            Path(options.picture).write_bytes(differences.picture(runs))
-        text = experiment.table(runs)
+            from training_grid.picture import picture  # needs matplotlib
+
+            Path(options.picture).write_bytes(picture(finished))
+        text = tables.table(finished)
         if options.into:
-            experiment.put_into(text, options.into)
+            tables.put_into(text, options.into)
         else:
             print(text)
         return 0
     if options.test:
         _test(options)
         return 0
-    jobs = experiment.grid(options.models.split(","), options.seeds, _names(options.only))
+    jobs = runs.grid(options.models.split(","), _seeds(options.seeds), _names(options.only))
     if options.list:
         for job in jobs:
-            settings = " ".join(experiment.CONDITIONS[job.condition])
+            settings = " ".join(runs.CONDITIONS[job.condition])
             print(f"{job.name:40} {settings}")
         return 0
-    left = experiment.run(
+    left = runs.run(
         jobs,
         options.out,
         data=options.data,
@@ -72,7 +74,7 @@ def main() -> int:
 
 
 def _test(options: argparse.Namespace) -> None:
-    found = experiment.measure(
+    found = runs.measure(
         options.models,
         shipped.load(options.test),
         data=options.data,
@@ -94,6 +96,10 @@ def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
+def _seeds(text: str) -> list[int]:
+    return list(map(int, text.split(","))) if "," in text else list(range(int(text)))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -101,11 +107,11 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--data", default="synthetic", help="corpus: a folder, a file, or synthetic")
     add("--other", help="a second corpus, for test alone")
-    add("--models", default=",".join(experiment.MODELS))
+    add("--models", default=",".join(runs.MODELS))
     add("--only", default="", help="conditions, as perturbed-60 or dcp-perturbed-60")
-    add("--seeds", type=int, default=3)
+    add("--seeds", default="3", help="a count (3), or a list (0,4,7)")
     add("--steps", type=int, default=1500)
-    add("--seconds", type=float, default=math.inf, help="for all runs together")
+    add("--seconds", type=float, default=math.inf, help="time limit of this command")
     add("--device", default="auto")
     add("--set", action="append", default=[], metavar="A.B=C", help="a setting of all runs")
     add("--limit", type=int, help="at most so many test pairs of each kind")

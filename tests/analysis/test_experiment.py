@@ -7,22 +7,21 @@ import signal
 import pytest
 import torch
 
-from spoonful.analysis import experiment
-from spoonful.analysis.differences import picture
-from spoonful.analysis.experiment import (
-    CONDITIONS,
-    Job,
-    config_of,
-    difference,
-    grid,
-    paired,
-    results,
-    table,
-)
+from scripts import load_benchmark
 from spoonful.data import synthetic
 from spoonful.training import build, checkpoint
 from spoonful.training.build import Float64Layer
 from spoonful.training.step import Stepper
+
+_script = load_benchmark("experiment")
+runs, tables = _script.runs, _script.tables
+CONDITIONS, Job, config_of, grid = runs.CONDITIONS, runs.Job, runs.config_of, runs.grid
+difference, paired, results, table = (
+    tables.difference,
+    tables.paired,
+    tables.results,
+    tables.table,
+)
 
 TINY = [
     "dcp.embedding=pointnet",
@@ -52,7 +51,7 @@ def corpora_folder(tmp_path_factory):
 
 def ran(folder, data, todo, **options):
     said: list[str] = []
-    left = experiment.run(
+    left = runs.run(
         todo,
         folder / "out",
         data=data,
@@ -67,11 +66,15 @@ def ran(folder, data, todo, **options):
     return left, said
 
 
-def test_the_most_telling_conditions_come_first_for_every_model_and_seed():
-    names = [(job.model, job.condition) for job in grid(seeds=3)]
-    first = {name for _, name in names[: 2 * 4 * 3]}
-    assert first == {"kabsch", "perturbed-60", "source", "target"}
-    assert len(names) == len(set(grid(seeds=3))) == 2 * 3 * len(CONDITIONS)
+def test_each_seed_has_all_conditions_in_the_order_they_are_named_in():
+    names = [job.name for job in grid(["dcp"], [0, 3], ["target", "dcp-kabsch", "rpmnet-source"])]
+    assert names == [
+        "dcp-target-seed0",
+        "dcp-kabsch-seed0",
+        "dcp-target-seed3",
+        "dcp-kabsch-seed3",
+    ]
+    assert len(set(grid())) == 2 * 3 * len(CONDITIONS)
 
 
 def test_a_condition_changes_only_what_it_names():
@@ -96,7 +99,7 @@ def test_unknown_conditions_are_named():
 
 
 def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corpora_folder):
-    todo = grid(["dcp", "rpmnet"], 1, ["dcp-kabsch", "dcp-perturbed-60", "rpmnet-matches"])
+    todo = grid(["dcp", "rpmnet"], [0], ["dcp-kabsch", "dcp-perturbed-60", "rpmnet-matches"])
     weights = ["dcp-kabsch-seed0"]
     left, said = ran(tmp_path, corpora_folder, todo, other=corpora_folder, keep_weights=weights)
     assert left == []
@@ -124,11 +127,11 @@ def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corp
 
 def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_folder):
     options = {"data": corpora_folder, "device": "cpu"}
-    todo = grid(["dcp"], 1, ["kabsch"])
+    todo = grid(["dcp"], [0], ["kabsch"])
     ran(tmp_path, corpora_folder, todo, keep_weights=["dcp-kabsch-seed0"])
     run = json.loads((tmp_path / "out" / "dcp-kabsch-seed0.json").read_text())
     network = checkpoint.load_model(tmp_path / "out" / "dcp-kabsch-seed0.safetensors")
-    found = experiment.measure("dcp", network, settings=TINY, limit=6, **options)
+    found = runs.measure("dcp", network, settings=TINY, limit=6, **options)
     assert found.keys() == run["tests"].keys()
     for name, values in found.items():
         was = run["tests"][name]
@@ -137,11 +140,49 @@ def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_
             was["items"]["rotation_degrees"], rel=1e-3
         )
     with pytest.raises(ValueError, match="no model named 'dcp,rpmnet'"):
-        experiment.measure("dcp,rpmnet", network, **options)
+        runs.measure("dcp,rpmnet", network, **options)
+
+
+def test_a_run_of_another_process_is_left_to_it_and_a_dead_claim_is_taken(tmp_path, corpora_folder):
+    todo = grid(["dcp"], [0], ["kabsch", "source"])
+    work = tmp_path / "work"
+    work.mkdir()
+    claims = [work / f"{job.name}.claim" for job in todo]
+    claims[0].write_text(str(os.getppid()))
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    claims[1].write_text(str(child))
+    left, _ = ran(tmp_path, corpora_folder, todo)
+    assert left == todo[:1]
+    assert [claim.exists() for claim in claims] == [True, False]
+
+
+def test_runs_in_the_published_arithmetic_have_its_layer_and_log_what_it_does(
+    tmp_path, corpora_folder, monkeypatch
+):
+    layers = set()
+    take = Stepper.step
+
+    def noted(self, batch):
+        layers.add((type(self.model.refine).__name__, self.model.refine.form))
+        return take(self, batch)
+
+    monkeypatch.setattr(Stepper, "step", noted)
+    left, _ = ran(tmp_path, corpora_folder, grid(["dcp"], [0], ["published-target"]))
+    assert left == []
+    assert layers == {("PublishedLayer", "target")}
+    run = json.loads((tmp_path / "out" / "dcp-published-target-seed0.json").read_text())
+    found = run["log"][-1]["validation"]
+    for form in ("source", "target", "published_source", "published_target"):
+        assert found[f"divergence_{form}"] > 0
+        assert 0 <= found[f"acting_{form}"] <= 1
+        assert found[f"gradient_{form}"] > 0
 
 
 def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):
-    left, _ = ran(tmp_path, corpora_folder, grid(["dcp"], 1, ["kabsch"]), seconds=-1.0)
+    left, _ = ran(tmp_path, corpora_folder, grid(["dcp"], [0], ["kabsch"]), seconds=-1.0)
     assert len(left) == 1
     assert not (tmp_path / "out").exists()
 
@@ -150,7 +191,7 @@ def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):
 def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
     tmp_path, corpora_folder, monkeypatch, number
 ):
-    todo = grid(["dcp"], 1, ["kabsch", "source"])
+    todo = grid(["dcp"], [0], ["kabsch", "source"])
     take = Stepper.__call__
 
     def interrupted(self, *arguments):
@@ -161,9 +202,9 @@ def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
         patch.setattr(Stepper, "__call__", interrupted)
         left, said = ran(tmp_path, corpora_folder, todo)
     assert left == todo
-    assert said[1:] == [
+    assert said[-2:] == [
         "dcp-kabsch-seed0: stopped by a signal at step 1",
-        "a signal stopped the experiment; the same command goes on",
+        "stopped by a signal; run the same command to resume",
     ]
     assert ran(tmp_path, corpora_folder, todo)[0] == []
 
@@ -171,7 +212,7 @@ def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
 def test_a_signal_in_a_test_waits_for_its_file_and_begins_no_other_run(
     tmp_path, corpora_folder, monkeypatch
 ):
-    measured = experiment._measured
+    measured = runs._measured
 
     def interrupted(*arguments):
         if not (tmp_path / "sent").exists():
@@ -179,11 +220,11 @@ def test_a_signal_in_a_test_waits_for_its_file_and_begins_no_other_run(
             os.kill(os.getpid(), signal.SIGTERM)
         return measured(*arguments)
 
-    monkeypatch.setattr(experiment, "_measured", interrupted)
-    todo = grid(["dcp"], 1, ["kabsch", "source"])
+    monkeypatch.setattr(runs, "_measured", interrupted)
+    todo = grid(["dcp"], [0], ["kabsch", "source"])
     left, said = ran(tmp_path, corpora_folder, todo)
     assert left == todo[1:]
-    assert said[-1] == "a signal stopped the experiment; the same command goes on"
+    assert said[-1] == "stopped by a signal; run the same command to resume"
     assert (tmp_path / "out" / "dcp-kabsch-seed0.json").is_file()
 
 
@@ -207,16 +248,18 @@ def test_a_table_takes_the_place_of_the_last_one_in_a_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- experiment -->\nold\n<!-- end -->\nafter\n")
     for text in ("one", "two"):
-        experiment.put_into(text, page)
+        tables.put_into(text, page)
     expected = "before\n<!-- experiment -->\n\ntwo\n\n<!-- end -->\nafter\n"
     assert page.read_text() == expected
     page.write_text("no marks")
     with pytest.raises(ValueError, match="must have lines"):
-        experiment.put_into("text", page)
+        tables.put_into("text", page)
 
 
 def test_a_picture_shows_every_condition_that_shares_seeds_with_kabsch():
     pytest.importorskip("matplotlib")
+    from training_grid.picture import picture
+
     errors = {"kabsch": [2.0, 4.0], "matches-1": [1.0, 1.0]}
     runs = [
         {

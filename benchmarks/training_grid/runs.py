@@ -1,16 +1,18 @@
-"""A controlled experiment: the same training, with one thing changed at a time.
+"""The runs: the same training under many conditions, one thing changed at a time.
 
-Every condition trains the same network from the same seeds on the same pairs for as many steps;
-what differs is the pose loss. The weights of the last step are tested, none are picked. All runs
-share a process, in which the network is compiled once.
+Every condition trains the same network from the same seeds on the same pairs, for the same number
+of steps. Only the pose loss differs. The weights of the last step are tested; none are selected.
+Runs of one process share what was compiled. Several processes can share the work: each run belongs
+to the process that claims it first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import shutil
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,6 @@ from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
-from spoonful.evaluation.bootstrap import Interval
 from spoonful.files import plain, write_whole
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
@@ -36,15 +37,20 @@ from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
 from spoonful.training.trainer import Result, Trainer, fast_products
 from spoonful.training.validation import behaviour
+from training_grid.looks import ObservedTrainer
+from training_grid.published_layer import PublishedLayer
 
 BASELINE = "kabsch"
 
 CONDITIONS: dict[str, tuple[str, ...]] = {
-    # The first four answer the question; the others say which part of the answer matters.
     BASELINE: (),
-    "perturbed-60": ("refine=perturbed", "refine.max_degrees=60"),
-    "source": ("refine=source",),
+    "published-target": ("refine=target",),
     "target": ("refine=target",),
+    "published-source": ("refine=source",),
+    "source": ("refine=source",),
+    "perturbed-60": ("refine=perturbed", "refine.max_degrees=60"),
+    "matches-1": ("loss.matches=1",),
+    "matches-1-target": ("loss.matches=1", "refine=target"),
     "matches": ("loss.matches=0.1",),
     "extent": ("loss.extent=0.1",),
     "perturbed-30": ("refine=perturbed", "refine.max_degrees=30"),
@@ -59,17 +65,17 @@ CONDITIONS: dict[str, tuple[str, ...]] = {
     "detached": ("refine=detached",),
     "target-float64": ("refine=target", "refine.precision=float64"),
     "source-float64": ("refine=source", "refine.precision=float64"),
-    "matches-1": ("loss.matches=1",),
     "extent-1": ("loss.extent=1",),
 }
-"""Settings by name of the condition, the most telling first."""
+"""Settings by name of the condition, in the order in which they run.
 
-# How many conditions come, with all their seeds, before any other one.
-_FIRST = 4
+"published-..." replaces the layer by `PublishedLayer`: the same function in the published
+arithmetic.
+"""
 
 MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
-    # Squeezed into a short run, the published schedule lowers the rate long before the loss has
-    # come down: of 3000 steps, all but the first 900 changed next to nothing.
+    # In a short run the published schedule lowers the rate long before the loss has come down: of
+    # 3000 steps, all but the first 900 changed next to nothing. Runs of 12,000 steps have it.
     "dcp": ("dcp/unseen", ("optimizer.milestones=0.7,0.9",)),
     # The published batches of 8 leave a GPU idle. Four times as many pairs in a step, four times
     # the rate, and an end to it, so that a short run settles.
@@ -87,9 +93,9 @@ MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 _VALIDATED = 96  # pairs at most; whole batches, as a smaller last one would be compiled anew
 _LOOKS = 12  # validations of a run
-# Where a table goes in a page.
-_MARKS = ("<!-- experiment -->", "<!-- end -->")
-# What the table has a column for, and what a run's file says of each test.
+# No run begins with less time than this: starting it takes most of a minute.
+_START = 60.0
+# The values of each test in a run's file.
 _VALUES = (
     "rotation_degrees",
     "translation",
@@ -122,30 +128,36 @@ class Job:
 
 
 def grid(
-    models: Sequence[str] = tuple(MODELS), seeds: int = 3, only: Sequence[str] = ()
+    models: Sequence[str] = tuple(MODELS),
+    seeds: Sequence[int] = (0, 1, 2),
+    only: Sequence[str] = (),
 ) -> list[Job]:
-    """All runs, the most telling first: the main conditions of each model, then the rest.
+    """All runs in their order: model by model, and for each seed all conditions.
 
     Args:
         models: of `MODELS`.
-        seeds: how many.
-        only: conditions, or models and conditions as "dcp-kabsch"; all of them if empty.
+        seeds: of the runs.
+        only: conditions, or models and conditions as "dcp-kabsch", in the order in which they
+            run; all conditions if empty.
 
-    >>> [job.name for job in grid(["dcp"], seeds=2)][:3]
-    ['dcp-kabsch-seed0', 'dcp-perturbed-60-seed0', 'dcp-source-seed0']
+    >>> [job.name for job in grid(["dcp"], seeds=[0, 1], only=["target", "kabsch"])][:3]
+    ['dcp-target-seed0', 'dcp-kabsch-seed0', 'dcp-target-seed1']
     """
     for model in models:
         named(model, MODELS, what="model")
-    of_models = {f"{model}-{name}" for model in MODELS for name in CONDITIONS}
+    of_models = {f"{model}-{name}": name for model in MODELS for name in CONDITIONS}
     for name in only:
         if name not in of_models:
             named(name, CONDITIONS, what="condition")
-    names = list(CONDITIONS)
     found = []
-    for part in (names[:_FIRST], names[_FIRST:]):
-        for model in models:
-            chosen = [n for n in part if not only or n in only or f"{model}-{n}" in only]
-            found += [Job(model, name, seed) for seed in range(seeds) for name in chosen]
+    for model in models:
+        wanted = [
+            of_models.get(name, name)
+            for name in only
+            if name in CONDITIONS or name.startswith(f"{model}-")
+        ]
+        chosen = wanted if only else list(CONDITIONS)
+        found += [Job(model, name, seed) for seed in seeds for name in chosen]
     return found
 
 
@@ -179,7 +191,7 @@ def config_of(
             f"runtime.device={device}",
             f"runtime.validate_every={max(1, round(epochs / _LOOKS))}",
             "runtime.tensorboard=false",
-            "runtime.checkpoint_seconds=1e9",
+            "runtime.checkpoint_seconds=60",
             "runtime.keep=1",
             *CONDITIONS[job.condition],
             *settings,
@@ -203,62 +215,97 @@ def run(
     keep_weights: Sequence[str] = (),
     say: Callable[[str], None] = print,
 ) -> list[Job]:
-    """Train and test, in this process and one after the other, what is not done yet.
+    """Train and test the runs that are not done yet, one after the other.
 
-    SIGINT (Ctrl-C) or SIGTERM ends all of it: a training stops with a checkpoint, a test with its
-    file, and no other run begins. The same call goes on from there.
+    SIGINT (Ctrl-C), SIGTERM or the time limit stops a training with a checkpoint; a test that is
+    under way still writes its file. The same call resumes. Runs that another process with the same
+    `work` has claimed are left to it.
 
     Args:
         todo: the runs, in their order.
-        out: gets a JSON file for each.
+        out: the folder for a JSON file per run.
         data: the corpus to train on; its other categories are for test. A folder, a file, or
             "synthetic".
         other: a second corpus, for test alone.
         steps: of each run.
-        seconds: no run begins that is not likely to end before this time is over.
+        seconds: the time limit.
         device: "auto", "cpu", "cuda".
         settings: of all runs alike, "dcp.emb_dims=64".
         limit: at most so many test pairs of each kind; None for all.
-        done: further folders of results: what is in one of them is not run again.
+        done: further folders of results: runs with a file in one of them are not repeated.
         work: where a run keeps its checkpoint until it is finished.
         keep_weights: names of runs whose weights are written beside their result.
-        say: is told what happens.
+        say: is called with each line of progress.
 
     Returns:
-        The runs that are left to do.
+        The runs without a result file.
     """
     out, work = Path(out), Path(work)
-    pace = _Pace(seconds)
-    left = [job for job in todo if not any(_there(folder, job) for folder in (out, *done))]
+    until = time.monotonic() + seconds
+    folders = (out, *done)
+    left = [job for job in todo if not _there(folders, job)]
     say(f"{len(todo) - len(left)} of {len(todo)} runs are there already")
     shapes = _Shapes.load(data, other, limit)
     with on_signals() as stop:  # while a run is tested, too: then its file is written first
-        while left and not stop.asked and pace.has_time_for(left[0].model):
-            job, began, remaining = left[0], time.monotonic(), pace.remaining()
-            config = config_of(
-                job, steps=steps, corpus=shapes.train, device=device, settings=settings
-            )
-            trainer = _trainer(config, work / job.name, shapes.train)
-            result = trainer.run(None if remaining == math.inf else remaining)
-            if not result.finished:
-                why = "a signal" if stop.asked else "the time limit"
-                say(f"{job.name}: stopped by {why} at step {result.step}")
+        for job in left:
+            if stop.asked or until - time.monotonic() < _START:
                 break
-            trained = time.monotonic()
-            tests = shapes.tests(job.model, config, trainer.device)
-            content = _content(job, trainer, result, tests)
-            _write(job, content, trainer, result, out, weights=job.name in keep_weights)
-            del trainer  # before the next one, which may need its memory
-            left.pop(0)
-            ended = time.monotonic()
-            pace.took(job.model, ended - began)
+            with _claimed(work, job) as mine:
+                if not mine or _there(folders, job):
+                    continue
+                began = time.monotonic()
+                config = config_of(
+                    job, steps=steps, corpus=shapes.train, device=device, settings=settings
+                )
+                trainer = _trainer(job, config, work / job.name, shapes.train, say)
+                result = trainer.run(None if until == math.inf else until - began)
+                if not result.finished:
+                    why = "a signal" if stop.asked else "the time limit"
+                    say(f"{job.name}: stopped by {why} at step {result.step}")
+                    break
+                trained = time.monotonic()
+                tests = shapes.tests(job.model, config, trainer.device)
+                content = _content(job, trainer, result, tests)
+                _write(job, content, trainer, result, out, weights=job.name in keep_weights)
+                del trainer  # before the next one, which may need its memory
             say(
                 f"{job.name}: {_errors(content)} ({trained - began:.0f} s training, "
-                f"{ended - trained:.0f} s test, {len(left)} to go)"
+                f"{time.monotonic() - trained:.0f} s test)"
             )
+    left = [job for job in left if not _there(folders, job)]
     if stop.asked and left:
-        say("a signal stopped the experiment; the same command goes on")
+        say("stopped by a signal; run the same command to resume")
     return left
+
+
+@contextlib.contextmanager
+def _claimed(work: Path, job: Job) -> Iterator[bool]:
+    """Whether this process got the run; no other gets it meanwhile, as long as this one lives."""
+    path = work / f"{job.name}.claim"
+    work.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if not _alive(int(path.read_text())):
+            path.unlink(missing_ok=True)
+    try:
+        with open(path, "x") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def measure(
@@ -282,38 +329,14 @@ def measure(
         settings: those of the runs to compare it with, "data.points=512".
         limit: at most so many test pairs of each kind; None for all.
     """
-    job = grid([model], 1, [BASELINE])[0]
+    job = Job(model, BASELINE, 0)
+    named(model, MODELS, what="model")
     shapes = _Shapes.load(data, other, limit)
     config = config_of(job, steps=1, corpus=shapes.train, device=device, settings=settings)
     _, place = distributed.join(config.runtime.device)
     network = network.to(place)
     tests = shapes.tests(model, config, place)
     return {name: _measured(network, some) for name, some in tests.items()}
-
-
-class _Pace:
-    """Whether there is time for one more run, by how long those before took.
-
-    Args:
-        seconds: for all of them, from now on.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
-        self._usual: dict[str, float] = {}
-
-    def remaining(self) -> float:
-        """Seconds that are left."""
-        return self._until - time.monotonic()
-
-    def has_time_for(self, model: str) -> bool:
-        """Whether another run of a model is likely to end in time."""
-        return self.remaining() >= self._usual.get(model, 0.0)
-
-    def took(self, model: str, seconds: float) -> None:
-        """A run of a model has taken so long."""
-        # The first one compiles; the shortest says what the next will take.
-        self._usual[model] = min(1.1 * seconds, self._usual.get(model, math.inf))
 
 
 @dataclass(frozen=True)
@@ -348,12 +371,25 @@ class _Shapes:
         return self._made[model]
 
 
-def _trainer(config: Config, folder: Path, corpus: Corpus) -> Trainer:
+def _trainer(
+    job: Job, config: Config, folder: Path, corpus: Corpus, say: Callable[[str], None]
+) -> Trainer:
     """A run, or the rest of one that was stopped."""
+
+    def told(step: int, speed: float, errors: Mapping[str, float]) -> None:
+        names = ("rotation_degrees", "correspondence", "extent_ratio", "rho_target")
+        names += ("divergence_target", "divergence_published_target")
+        text = ", ".join(f"{name} {errors[name]:.3g}" for name in names if name in errors)
+        say(f"{job.name}: step {step}, {speed:.1f} steps/s, {text}")
+
     if (folder / checkpoint.RESULT).is_file():  # stopped between training and test
         shutil.rmtree(folder)
     group, device = distributed.join(config.runtime.device)
-    return Trainer(config, folder, corpus, group, device, quiet=True)
+    trainer = ObservedTrainer(config, folder, corpus, group, device, quiet=True, told=told)
+    if job.condition.startswith("published-"):
+        own = trainer.model.refine
+        trainer.model.refine = PublishedLayer(own.iterations, own.form)
+    return trainer
 
 
 def _content(
@@ -406,8 +442,8 @@ def _errors(content: Mapping[str, Any]) -> str:
     )
 
 
-def _there(folder: str | Path, job: Job) -> bool:
-    return (Path(folder) / f"{job.name}.json").is_file()
+def _there(folders: Iterable[str | Path], job: Job) -> bool:
+    return any((Path(folder) / f"{job.name}.json").is_file() for folder in folders)
 
 
 def _short(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -526,187 +562,3 @@ def _measured(forward: Callable[[Batch], Registration], batches: Sequence[Batch]
 
 def _rounded(values: Tensor) -> list[float]:
     return [float(f"{value:.4g}") for value in values.tolist()]
-
-
-# --- tables ---
-
-
-def results(folders: Iterable[str | Path]) -> list[dict[str, Any]]:
-    """The files of finished runs, in the order of models, conditions and seeds.
-
-    A run that is in several folders is taken from the first.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for folder in folders:
-        for path in sorted(Path(folder).glob("*-seed*.json")):
-            found.setdefault(path.stem, json.loads(path.read_text()))
-    order = {name: rank for rank, name in enumerate(CONDITIONS)}
-    return sorted(
-        found.values(),
-        key=lambda run: (run["model"], order.get(run["condition"], len(order)), run["seed"]),
-    )
-
-
-def table(runs: Sequence[Mapping[str, Any]], *, resamples: int = 1000) -> str:
-    """Markdown: for each model, mean and spread over seeds, and differences to Kabsch alone.
-
-    The difference is of the mean rotation error in degrees, paired by seed and test pair, with a
-    95 % interval: seeds and pairs are both drawn again, so it covers both kinds of chance as far
-    as so few seeds can tell. "!" marks intervals without zero.
-    """
-    if not runs:
-        raise ValueError("there are no results in these folders")
-    parts = []
-    for model in sorted({run["model"] for run in runs}):
-        mine = [run for run in runs if run["model"] == model]
-        parts.append(_table_of(model, mine, resamples))
-    return "\n\n".join(parts)
-
-
-def put_into(text: str, path: str | Path) -> None:
-    """Put a table into a file, between its lines `<!-- experiment -->` and `<!-- end -->`."""
-    path = Path(path)
-    before, mark, rest = path.read_text(encoding="utf-8").partition(_MARKS[0])
-    _, end, after = rest.partition(_MARKS[1])
-    if not mark or not end:
-        raise ValueError(f"{path} must have lines {_MARKS[0]} and {_MARKS[1]} to put it between")
-    path.write_text(f"{before}{mark}\n\n{text}\n\n{end}{after}", encoding="utf-8")
-
-
-def _table_of(model: str, runs: Sequence[Mapping[str, Any]], resamples: int) -> str:
-    by_condition: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for run in runs:
-        by_condition.setdefault(run["condition"], {})[run["seed"]] = run
-    steps = sorted({run["steps"] for run in runs})
-    data = runs[0]["config"]["data"]
-    parts = [
-        f"**{model}**: {' or '.join(map(str, steps))} steps of {data['batch_size']} pairs"
-        f"{_size(runs[0])} on {data['corpus']}. Rotation error in degrees, mean ± standard "
-        "deviation over seeds; below it the paired difference to Kabsch alone and its 95 % "
-        "interval."
-    ]
-    tests = list(runs[0]["tests"])
-    # Those of another corpus have its name after a comma, and a table of their own.
-    for some in ([t for t in tests if "," not in t], [t for t in tests if "," in t]):
-        if not some:
-            continue
-        titles = [f"{name} ({runs[0]['tests'][name]['count']} pairs)" for name in some]
-        own = "," not in some[0]
-        titles += ["match error", "extent ratio", "rho"] if own else []
-        lines = [
-            f"| training | seeds | {' | '.join(titles)} |",
-            f"|---|---|{'---|' * len(titles)}",
-        ]
-        for condition, seeds in by_condition.items():
-            base = {} if condition == BASELINE else by_condition.get(BASELINE, {})
-            cells = [_compared(seeds, base, name, resamples) for name in some]
-            for value, digits, kind in (
-                ("correspondence", 3, "mean"),
-                ("extent_ratio", 2, "median"),
-                ("rho_source", 2, "median"),
-            )[: 3 if own else 0]:
-                found = [run["tests"][some[0]][value][kind] for run in seeds.values()]
-                cells.append(_spread(found, digits))
-            lines.append(f"| {condition} | {len(seeds)} | {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
-def _compared(
-    seeds: Mapping[int, Mapping[str, Any]],
-    base: Mapping[int, Mapping[str, Any]],
-    test: str,
-    resamples: int,
-) -> str:
-    """A test's mean and spread over seeds, and its paired difference to `base` if there is one."""
-    means = [run["tests"][test]["rotation_degrees"]["mean"] for run in seeds.values()]
-    cell = _spread(means, 2)
-    found = _difference(seeds, base, test, resamples)
-    if found is None:
-        return cell
-    mean, (low, high) = found
-    mark = " !" if low > 0 or high < 0 else ""
-    return f"{cell}<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]{mark}"
-
-
-def difference(
-    runs: Sequence[Mapping[str, Any]], condition: str, test: str, *, resamples: int = 1000
-) -> tuple[float, Interval] | None:
-    """How much a condition changes the mean error of a test, against Kabsch alone.
-
-    Args:
-        runs: of one model.
-        condition: of `CONDITIONS`.
-        test: a name of their tests.
-        resamples: for the interval; see `paired`.
-
-    Returns:
-        The mean difference and its interval, in degrees; None without seeds in common.
-    """
-    of = {
-        name: {run["seed"]: run for run in runs if run["condition"] == name}
-        for name in (condition, BASELINE)
-    }
-    return _difference(of[condition], of[BASELINE], test, resamples)
-
-
-def _difference(
-    seeds: Mapping[int, Mapping[str, Any]],
-    base: Mapping[int, Mapping[str, Any]],
-    test: str,
-    resamples: int,
-) -> tuple[float, Interval] | None:
-    common = sorted(seeds.keys() & base.keys())
-    if not common:
-        return None
-    errors = [
-        [
-            torch.tensor(some[s]["tests"][test]["items"]["rotation_degrees"])
-            for some in (seeds, base)
-        ]
-        for s in common
-    ]
-    return paired([a - b for a, b in errors], resamples=resamples)
-
-
-def _size(run: Mapping[str, Any]) -> str:
-    """Of its clouds, before they are cropped, if it is not the protocol's own."""
-    points = run["config"]["data"]["points"]
-    return "" if points is None else f" of {points} points"
-
-
-def _spread(values: Sequence[float | None], digits: int) -> str:
-    kept = [value for value in values if value is not None]
-    if not kept:
-        return "-"
-    mean = f"{statistics.mean(kept):.{digits}f}"
-    return mean if len(kept) == 1 else f"{mean} ± {statistics.stdev(kept):.{digits}f}"
-
-
-def paired(
-    differences: Sequence[Tensor], *, resamples: int = 1000, level: float = 0.95, seed: int = 0
-) -> tuple[float, Interval]:
-    """The mean of paired differences over seeds and items, and its bootstrap interval.
-
-    Args:
-        differences: for each seed (K,), of the same K items.
-        resamples: how often seeds, and items, are drawn again with replacement.
-        level: of the interval.
-        seed: of the draws.
-
-    >>> mean, (low, high) = paired([torch.tensor([1.0, 1.2]), torch.tensor([0.8, 1.0])])
-    >>> round(mean, 3), low < mean < high
-    (1.0, True)
-    """
-    values = torch.stack([each.double() for each in differences])
-    seeds, items = values.shape
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randint(seeds, (resamples, seeds), generator=generator)
-    chosen = torch.nn.functional.one_hot(drawn, seeds).double().mean(1)  # (resamples, seeds)
-    means = torch.empty(resamples, dtype=torch.float64)
-    for i in range(resamples):
-        which = torch.randint(items, (items,), generator=generator)
-        means[i] = chosen[i] @ values[:, which].mean(1)
-    tail = (1 - level) / 2
-    low, high = torch.quantile(means, torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
-    return float(values.mean()), Interval(low, high)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spoonful.analysis.experiment import BASELINE, CONDITIONS, difference
 from spoonful.analysis.plots import MARKERS, PAGE, canvas, rendered, settled, styled
+from training_grid.runs import BASELINE, CONDITIONS
+from training_grid.tables import difference
 
 
 def picture(runs: Sequence[Mapping[str, Any]], *, tests: int = 2, resamples: int = 1000) -> bytes:
     """A PNG file: for each model the difference to Kabsch alone, condition by condition.
 
     Args:
-        runs: of `experiment.results`.
+        runs: of `tables.results`.
         tests: how many tests of each model are shown: its first ones and the hardest, the last.
         resamples: for the intervals.
     """
@@ -55,6 +56,6 @@ def picture(runs: Sequence[Mapping[str, Any]], *, tests: int = 2, resamples: int
 def _family(condition: str) -> tuple[int, int, str]:
     """For sorting: the paper's layer, ours, other losses; then by number and name."""
     word, *rest = condition.split("-")
-    families = ("source", "target", "detached", "perturbed", "extent", "matches")
+    families = ("published", "source", "target", "detached", "perturbed", "extent", "matches")
     digits = rest[0] if rest and rest[0].isdigit() else "0"
     return families.index(word), int(digits), condition
