@@ -39,7 +39,7 @@ def main() -> int:
             from training_grid.picture import picture  # needs matplotlib
 
             Path(options.picture).write_bytes(picture(finished))
-        text = tables.table(finished)
+        text = tables.table(finished, against=_names(options.against))
         if options.into:
             tables.put_into(text, options.into)
         else:
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--list", action="store_true", help="show the runs in their order")
     add("--test", metavar="NAME", help="test a shipped model, of the kind that --models names")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
+    add("--against", default=runs.BASELINE, help="compare with these conditions, pooled")
     add("--into", metavar="FILE", help="put it between the marks in this file instead")
     add("--picture", metavar="FILE", help="with --table: draw it too, as a PNG file")
     return parser

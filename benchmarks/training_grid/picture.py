@@ -10,13 +10,12 @@ from training_grid.runs import BASELINE, CONDITIONS
 from training_grid.tables import difference
 
 
-def picture(runs: Sequence[Mapping[str, Any]], *, tests: int = 2, resamples: int = 1000) -> bytes:
+def picture(runs: Sequence[Mapping[str, Any]], *, tests: int = 2) -> bytes:
     """A PNG file: for each model the difference to Kabsch alone, condition by condition.
 
     Args:
         runs: of `tables.results`.
         tests: how many tests of each model are shown: its first ones and the hardest, the last.
-        resamples: for the intervals.
     """
     models = sorted({run["model"] for run in runs})
     if not models:
@@ -33,10 +32,10 @@ def picture(runs: Sequence[Mapping[str, Any]], *, tests: int = 2, resamples: int
             for place, test in enumerate(names):
                 color = theme.series[place]
                 for row, condition in enumerate(shown):
-                    found = difference(mine, condition, test, resamples=resamples)
+                    found = difference(mine, condition, test)
                     if found is None:
                         continue
-                    mean, (low, high) = found
+                    mean, (low, high) = found.mean, found.interval
                     height = row + 0.3 * (place - (len(names) - 1) / 2)
                     panel.plot([low, high], [height] * 2, color=color, lw=1.1)
                     panel.plot(mean, height, MARKERS[place], color=color, ms=3.5)

@@ -1,4 +1,4 @@
-"""Tables of finished runs: means over seeds, and paired differences to Kabsch alone."""
+"""Tables of finished runs: means over seeds, and differences to Kabsch alone."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from spoonful.evaluation.bootstrap import Interval
 from training_grid.runs import BASELINE, CONDITIONS
+from training_grid.student import Difference, Group, holm, paired, welch
 
 # Where a table goes in a page.
 _MARKS = ("<!-- experiment -->", "<!-- end -->")
+
+Run = Mapping[str, Any]
 
 
 def results(folders: Iterable[str | Path]) -> list[dict[str, Any]]:
@@ -34,19 +33,18 @@ def results(folders: Iterable[str | Path]) -> list[dict[str, Any]]:
     )
 
 
-def table(runs: Sequence[Mapping[str, Any]], *, resamples: int = 1000) -> str:
+def table(runs: Sequence[Run], *, against: Sequence[str] = (BASELINE,)) -> str:
     """Markdown: for each model, mean and spread over seeds, and differences to Kabsch alone.
 
-    The difference is of the mean rotation error in degrees, paired by seed and test pair, with a
-    95 % interval: seeds and pairs are both drawn again, so it covers both kinds of chance as far
-    as so few seeds can tell. "!" marks intervals without zero.
+    Args:
+        runs: of `results`.
+        against: the conditions to compare with. A single one is compared seed by seed; the runs
+            of several are pooled and compared by Welch's test.
     """
     if not runs:
         raise ValueError("there are no results in these folders")
-    parts = []
-    for model in sorted({run["model"] for run in runs}):
-        mine = [run for run in runs if run["model"] == model]
-        parts.append(_table_of(model, mine, resamples))
+    models = sorted({run["model"] for run in runs})
+    parts = [_table_of([run for run in runs if run["model"] == model], against) for model in models]
     return "\n\n".join(parts)
 
 
@@ -60,140 +58,132 @@ def put_into(text: str, path: str | Path) -> None:
     path.write_text(f"{before}{mark}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
-def _table_of(model: str, runs: Sequence[Mapping[str, Any]], resamples: int) -> str:
-    by_condition: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for run in runs:
-        by_condition.setdefault(run["condition"], {})[run["seed"]] = run
-    steps = sorted({run["steps"] for run in runs})
-    data = runs[0]["config"]["data"]
-    parts = [
-        f"**{model}**: {' or '.join(map(str, steps))} steps of {data['batch_size']} pairs"
-        f"{_size(runs[0])} on {data['corpus']}. Rotation error in degrees, mean ± standard "
-        "deviation over seeds; below it the paired difference to Kabsch alone and its 95 % "
-        "interval."
-    ]
-    tests = list(runs[0]["tests"])
-    # Those of another corpus have its name after a comma, and a table of their own.
-    for some in ([t for t in tests if "," not in t], [t for t in tests if "," in t]):
-        if not some:
-            continue
-        titles = [f"{name} ({runs[0]['tests'][name]['count']} pairs)" for name in some]
-        own = "," not in some[0]
-        titles += ["match error", "extent ratio", "rho"] if own else []
-        lines = [
-            f"| training | seeds | {' | '.join(titles)} |",
-            f"|---|---|{'---|' * len(titles)}",
-        ]
-        for condition, seeds in by_condition.items():
-            base = {} if condition == BASELINE else by_condition.get(BASELINE, {})
-            cells = [_compared(seeds, base, name, resamples) for name in some]
-            for value, digits, kind in (
-                ("correspondence", 3, "mean"),
-                ("extent_ratio", 2, "median"),
-                ("rho_source", 2, "median"),
-            )[: 3 if own else 0]:
-                found = [run["tests"][some[0]][value][kind] for run in seeds.values()]
-                cells.append(_spread(found, digits))
-            lines.append(f"| {condition} | {len(seeds)} | {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
-def _compared(
-    seeds: Mapping[int, Mapping[str, Any]],
-    base: Mapping[int, Mapping[str, Any]],
-    test: str,
-    resamples: int,
-) -> str:
-    """A test's mean and spread over seeds, and its paired difference to `base` if there is one."""
-    means = [run["tests"][test]["rotation_degrees"]["mean"] for run in seeds.values()]
-    cell = _spread(means, 2)
-    found = _difference(seeds, base, test, resamples)
-    if found is None:
-        return cell
-    mean, (low, high) = found
-    mark = " !" if low > 0 or high < 0 else ""
-    return f"{cell}<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]{mark}"
-
-
 def difference(
-    runs: Sequence[Mapping[str, Any]], condition: str, test: str, *, resamples: int = 1000
-) -> tuple[float, Interval] | None:
-    """How much a condition changes the mean error of a test, against Kabsch alone.
+    runs: Sequence[Run], condition: str, test: str, *, against: Sequence[str] = (BASELINE,)
+) -> Difference | None:
+    """How much a condition changes the mean rotation error of a test, in degrees.
 
     Args:
         runs: of one model.
         condition: of `CONDITIONS`.
         test: a name of their tests.
-        resamples: for the interval; see `paired`.
+        against: see `table`.
 
     Returns:
-        The mean difference and its interval, in degrees; None without seeds in common.
+        None without runs to compare with.
     """
-    of = {
-        name: {run["seed"]: run for run in runs if run["condition"] == name}
-        for name in (condition, BASELINE)
-    }
-    return _difference(of[condition], of[BASELINE], test, resamples)
-
-
-def _difference(
-    seeds: Mapping[int, Mapping[str, Any]],
-    base: Mapping[int, Mapping[str, Any]],
-    test: str,
-    resamples: int,
-) -> tuple[float, Interval] | None:
-    common = sorted(seeds.keys() & base.keys())
-    if not common:
+    errors = errors_of(runs, condition, test)
+    if len(against) > 1:
+        pooled = [error for name in against for error in errors_of(runs, name, test).values()]
+        if condition in against or not (errors and pooled):
+            return None
+        return welch(Group.of(pooled), Group.of([*errors.values()]))
+    base = errors_of(runs, against[0], test)
+    common = sorted(errors.keys() & base.keys())
+    if condition in against or not common:
         return None
-    errors = [
-        [
-            torch.tensor(some[s]["tests"][test]["items"]["rotation_degrees"])
-            for some in (seeds, base)
-        ]
-        for s in common
-    ]
-    return paired([a - b for a, b in errors], resamples=resamples)
+    return paired([errors[seed] - base[seed] for seed in common])
 
 
-def _size(run: Mapping[str, Any]) -> str:
-    """Of its clouds, before they are cropped, if it is not the protocol's own."""
-    points = run["config"]["data"]["points"]
-    return "" if points is None else f" of {points} points"
+def errors_of(runs: Sequence[Run], condition: str, test: str) -> dict[int, float]:
+    """The mean rotation error of each run of a condition, by seed."""
+    return {
+        run["seed"]: statistics.fmean(run["tests"][test]["items"]["rotation_degrees"])
+        for run in runs
+        if run["condition"] == condition
+    }
 
 
-def _spread(values: Sequence[float | None], digits: int) -> str:
+def spread(values: Iterable[float | None], digits: int = 2) -> str:
+    """Mean and standard deviation.
+
+    >>> spread([1.0, 2.0, 3.0]), spread([1.0])
+    ('2.00 ± 1.00', '1.00')
+    """
     kept = [value for value in values if value is not None]
     if not kept:
         return "-"
-    mean = f"{statistics.mean(kept):.{digits}f}"
+    mean = f"{statistics.fmean(kept):.{digits}f}"
     return mean if len(kept) == 1 else f"{mean} ± {statistics.stdev(kept):.{digits}f}"
 
 
-def paired(
-    differences: Sequence[Tensor], *, resamples: int = 1000, level: float = 0.95, seed: int = 0
-) -> tuple[float, Interval]:
-    """The mean of paired differences over seeds and items, and its bootstrap interval.
+def _table_of(runs: Sequence[Run], against: Sequence[str]) -> str:
+    conditions = dict.fromkeys(run["condition"] for run in runs)
+    tests = list(runs[0]["tests"])
+    found = {
+        (name, test): difference(runs, name, test, against=against)
+        for name in conditions
+        for test in tests
+    }
+    compared = [key for key, value in found.items() if value is not None]
+    stands = dict(zip(compared, holm([found[key].p for key in compared]), strict=True))  # type: ignore[union-attr]
+    parts = [_heading(runs, [found[key] for key in compared], sum(stands.values()), against)]  # type: ignore[misc]
+    # Those of another corpus have its name after a comma, and a table of their own.
+    for some in ([t for t in tests if "," not in t], [t for t in tests if "," in t]):
+        if not some:
+            continue
+        own = "," not in some[0]
+        titles = [f"{name} ({runs[0]['tests'][name]['count']} pairs)" for name in some]
+        titles += ["match error", "extent ratio", "rho"] if own else []
+        lines = [f"| training | seeds | {' | '.join(titles)} |", f"|---|---|{'---|' * len(titles)}"]
+        for name in conditions:
+            mine = [run for run in runs if run["condition"] == name]
+            cells = []
+            for test in some:
+                cell = spread(errors_of(runs, name, test).values())
+                value = found[name, test]
+                if value is not None:
+                    cell += f"<br>{_difference(value, stands[name, test])}"
+                cells.append(cell)
+            if own:
+                cells += _behaviour(mine, some[0])
+            lines.append(f"| {name} | {len(mine)} | {' | '.join(cells)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
-    Args:
-        differences: for each seed (K,), of the same K items.
-        resamples: how often seeds, and items, are drawn again with replacement.
-        level: of the interval.
-        seed: of the draws.
 
-    >>> mean, (low, high) = paired([torch.tensor([1.0, 1.2]), torch.tensor([0.8, 1.0])])
-    >>> round(mean, 3), low < mean < high
-    (1.0, True)
-    """
-    values = torch.stack([each.double() for each in differences])
-    seeds, items = values.shape
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randint(seeds, (resamples, seeds), generator=generator)
-    chosen = torch.nn.functional.one_hot(drawn, seeds).double().mean(1)  # (resamples, seeds)
-    means = torch.empty(resamples, dtype=torch.float64)
-    for i in range(resamples):
-        which = torch.randint(items, (items,), generator=generator)
-        means[i] = chosen[i] @ values[:, which].mean(1)
-    tail = (1 - level) / 2
-    low, high = torch.quantile(means, torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
-    return float(values.mean()), Interval(low, high)
+def _heading(
+    runs: Sequence[Run], compared: Sequence[Difference], stand: int, against: Sequence[str]
+) -> str:
+    data, points = runs[0]["config"]["data"], runs[0]["config"]["data"]["points"]
+    steps = " or ".join(str(count) for count in sorted({run["steps"] for run in runs}))
+    size = "" if points is None else f" of {points} points"
+    to = (
+        "to Kabsch alone with the same seed"
+        if tuple(against) == (BASELINE,)
+        else f"to all runs of {', '.join(against)}"
+    )
+    text = (
+        f"**{runs[0]['model']}**: {steps} steps of {data['batch_size']} pairs{size} on "
+        f"{data['corpus']}. Rotation error in degrees, mean ± standard deviation over seeds; below "
+        f"it the difference {to}, with its 95 % interval (Student's t over seeds)."
+    )
+    if compared:
+        decided = sum(value.decided for value in compared)
+        text += (
+            f" Of {len(compared)} differences, {decided} exclude zero (!); without any effect, "
+            f"about {0.05 * len(compared):.2g} would. With Holm's correction for that number, "
+            f"{stand} do (!!)."
+        )
+    return text
+
+
+def _difference(value: Difference, stands: bool) -> str:
+    low, high = value.interval
+    mark = " !!" if stands else " !" if value.decided else ""
+    limits = "" if low != low else f" [{low:+.2f}, {high:+.2f}]{mark}"
+    return f"{value.mean:+.2f}{limits}"
+
+
+def _behaviour(runs: Sequence[Run], test: str) -> list[str]:
+    """Match error, extent ratio and rho; rho is that of the target form in rows of that form."""
+    target = runs[0]["config"]["refine"]["mode"] == "target"
+    values = (
+        ("correspondence", 3, "mean"),
+        ("extent_ratio", 2, "median"),
+        ("rho_target" if target else "rho_source", 2, "median"),
+    )
+    return [
+        spread([run["tests"][test][name][kind] for run in runs], digits)
+        for name, digits, kind in values
+    ]

@@ -1,6 +1,7 @@
 """The controlled experiment: every condition runs, resumes, and ends in one small file."""
 
 import json
+import math
 import os
 import signal
 
@@ -15,13 +16,10 @@ from spoonful.training.step import Stepper
 
 _script = load_benchmark("experiment")
 runs, tables = _script.runs, _script.tables
+from training_grid import student  # noqa: E402
+
 CONDITIONS, Job, config_of, grid = runs.CONDITIONS, runs.Job, runs.config_of, runs.grid
-difference, paired, results, table = (
-    tables.difference,
-    tables.paired,
-    tables.results,
-    tables.table,
-)
+difference, results, table = tables.difference, tables.results, tables.table
 
 TINY = [
     "dcp.embedding=pointnet",
@@ -118,7 +116,7 @@ def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corp
     assert crop["count"] == len(crop["items"]["rotation_degrees"]) == 6
     assert crop["extent_ratio"]["median"] > 0
     assert {"rho_source", "rho_target", "extent_ratio"} <= run["log"][-1]["validation"].keys()
-    text = table(results([tmp_path / "out"]), resamples=20)
+    text = table(results([tmp_path / "out"]))
     assert "| perturbed-60 | 1 |" in text
     assert "**rpmnet**: 2 steps of 8 pairs of 16 points on small/train" in text
     left, said = ran(tmp_path, corpora_folder, todo)
@@ -228,15 +226,48 @@ def test_a_signal_in_a_test_waits_for_its_file_and_begins_no_other_run(
     assert (tmp_path / "out" / "dcp-kabsch-seed0.json").is_file()
 
 
-def test_paired_intervals_hold_the_truth_about_as_often_as_they_say():
-    generator = torch.Generator().manual_seed(0)
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+@pytest.mark.parametrize("shape", ["normal", "skewed"])
+def test_intervals_of_few_seeds_hold_the_truth_as_often_as_they_say(seeds, shape):
+    """2,000 experiments: two conditions, whose runs share what a seed decides."""
+    generator = torch.Generator().manual_seed(seeds)
+    draws = torch.randn(3, 2000, seeds, generator=generator, dtype=torch.float64)
+    if shape == "skewed":
+        draws = (0.5 * draws).exp()
+    shared, first, second = draws
+    differences = (5.5 + shared + second) - (5.0 + shared + first)
+    half = student.t_quantile(0.975, seeds - 1) * differences.std(-1) / seeds**0.5
+    inside = ((differences.mean(-1) - 0.5).abs() <= half).double().mean()
+    assert 0.93 <= inside <= 0.97
+    found = student.paired(differences[0].tolist())
+    assert found.interval.high - found.mean == pytest.approx(float(half[0]))
+    assert (found.p < 0.05) == found.decided
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+def test_welch_intervals_hold_the_truth_as_often_as_they_say(seeds):
+    generator = torch.Generator().manual_seed(seeds)
     inside = 0
-    for trial in range(40):
-        noise = torch.randn(8, 60, generator=generator) + torch.randn(8, 1, generator=generator)
-        mean, (low, high) = paired(list(0.5 + noise), resamples=200, seed=trial)
-        assert low <= mean <= high
-        inside += low <= 0.5 <= high
-    assert 32 <= inside <= 40
+    for _ in range(800):
+        first, second = torch.randn(2, seeds, generator=generator, dtype=torch.float64)
+        groups = [student.Group.of(values.tolist()) for values in (first, 2 * second + 1)]
+        low, high = student.welch(*groups).interval
+        inside += low <= 1 <= high
+    assert 0.93 <= inside / 800 <= 0.97
+
+
+def test_quantiles_of_student_are_those_of_a_table():
+    known = {1: 12.7062, 2: 4.3027, 4: 2.7764, 25: 2.0595, 500: 1.9647}
+    for freedom, value in known.items():
+        assert student.t_quantile(0.975, freedom) == pytest.approx(value, abs=2e-4)
+        assert student.t_below(value, freedom) == pytest.approx(0.975, abs=1e-5)
+
+
+def test_a_single_run_has_no_interval():
+    found = student.paired([0.5])
+    assert math.isnan(found.interval.low)
+    assert not found.decided
+    assert student.holm([found.p, 0.001]) == [False, True]
 
 
 def test_results_without_files_say_so(tmp_path):
@@ -271,10 +302,10 @@ def test_a_picture_shows_every_condition_that_shares_seeds_with_kabsch():
         for condition, found in errors.items()
         for seed in (0, 1)
     ]
-    found = difference(runs, "matches-1", "clean", resamples=20)
+    found = difference(runs, "matches-1", "clean")
     assert found is not None
-    assert found[0] == pytest.approx(-2.0)
+    assert found.mean == pytest.approx(-2.0)
     assert difference(runs, "source", "clean") is None
-    assert picture(runs, resamples=20).startswith(b"\x89PNG")
+    assert picture(runs).startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="no results"):
         picture([])

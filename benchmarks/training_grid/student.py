@@ -1,0 +1,134 @@
+"""Intervals and tests of means of few trainings, by Student's t.
+
+The unit is a training run. Drawing three runs again with replacement, as a bootstrap does, cannot
+show how much runs differ: such 95 % intervals hold the truth in 86 % of cases. Student's t accounts
+for the small number.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from spoonful.evaluation.bootstrap import LEVEL, Interval
+
+
+class Difference(NamedTuple):
+    """A difference of two means.
+
+    Attributes:
+        mean: the difference.
+        interval: its confidence interval; NaN if a group has a single run.
+        p: how likely a difference at least as large is, without an effect (two-sided).
+    """
+
+    mean: float
+    interval: Interval
+    p: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.interval.low > 0 or self.interval.high < 0
+
+
+class Group(NamedTuple):
+    """Mean, standard deviation and number of some runs."""
+
+    mean: float
+    deviation: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Group:
+        """Of these values."""
+        spread = statistics.stdev(values) if len(values) > 1 else math.nan
+        return cls(statistics.fmean(values), spread, len(values))
+
+
+def paired(differences: Sequence[float], level: float = LEVEL) -> Difference:
+    """The paired t test: is the mean of these differences zero?
+
+    >>> found = paired([1.0, 2.0, 3.0])
+    >>> found.mean, round(found.interval.low, 2), round(found.p, 3)
+    (2.0, -0.48, 0.074)
+    """
+    group = Group.of(differences)
+    return _found(group.mean, group.deviation / math.sqrt(group.count), group.count - 1, level)
+
+
+def welch(first: Group, second: Group, level: float = LEVEL) -> Difference:
+    """Welch's t test of `second - first`, for runs that are not paired.
+
+    The paper's strongest evidence, 26 runs without its layer and 26 with it:
+
+    >>> found = welch(Group(4.26, 1.67, 26), Group(3.31, 1.30, 26))
+    >>> round(found.mean, 2), round(found.p, 3)
+    (-0.95, 0.027)
+    """
+    parts = [group.deviation**2 / group.count for group in (first, second)]
+    freedom = math.nan
+    if min(first.count, second.count) > 1:
+        each = zip(parts, (first.count, second.count), strict=True)
+        freedom = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in each)
+    return _found(second.mean - first.mean, math.sqrt(sum(parts)), freedom, level)
+
+
+def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
+    """Which of several comparisons stand when their number is accounted for (Holm's method).
+
+    >>> holm([0.04, 0.001, 0.03])
+    [False, True, False]
+    """
+    known = [math.inf if math.isnan(p) else p for p in p_values]
+    order = sorted(range(len(known)), key=known.__getitem__)
+    stands = [False] * len(known)
+    for rank, i in enumerate(order):
+        if known[i] > (1 - level) / (len(known) - rank):
+            break
+        stands[i] = True
+    return stands
+
+
+def _found(mean: float, error: float, freedom: float, level: float) -> Difference:
+    if not freedom > 0:
+        return Difference(mean, Interval(math.nan, math.nan), math.nan)
+    half = t_quantile((1 + level) / 2, freedom) * error
+    p = 2 * (1 - t_below(abs(mean) / error, freedom)) if error else float(mean == 0)
+    return Difference(mean, Interval(mean - half, mean + half), p)
+
+
+def t_below(value: float, freedom: float) -> float:
+    """The share of Student's distribution below `value`."""
+    angle, share = _distribution(freedom)
+    place = torch.tensor(math.atan(value / math.sqrt(freedom)), dtype=torch.float64)
+    return float(_interpolated(place, angle, share))
+
+
+def t_quantile(share: float, freedom: float) -> float:
+    """The value with this share of Student's distribution below it.
+
+    >>> [round(t_quantile(0.975, freedom), 3) for freedom in (2, 4, 7)]
+    [4.303, 2.776, 2.365]
+    """
+    angle, below = _distribution(freedom)
+    place = _interpolated(torch.tensor(share, dtype=torch.float64), below, angle)
+    return math.sqrt(freedom) * math.tan(float(place))
+
+
+def _distribution(freedom: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """Angles, and the share of Student's distribution below sqrt(freedom) tan(angle)."""
+    angle = torch.linspace(-math.pi / 2, math.pi / 2, 40_001, dtype=torch.float64)
+    density = angle.cos().clamp(min=0) ** (freedom - 1)
+    area = torch.cumulative_trapezoid(density, angle)
+    return angle, torch.cat([area.new_zeros(1), area]) / area[-1]
+
+
+def _interpolated(x: torch.Tensor, xs: torch.Tensor, ys: torch.Tensor) -> torch.Tensor:
+    right = int(torch.searchsorted(xs, x).clamp(1, len(xs) - 1))
+    weight = (x - xs[right - 1]) / (xs[right] - xs[right - 1])
+    return ys[right - 1] + weight * (ys[right] - ys[right - 1])
