@@ -84,6 +84,20 @@ def test_compare_refuses_results_of_different_protocols(run):
         run("compare", "r/identity-rpm-crop.json", "r/identity-rpm-jitter.json")
 
 
+@pytest.mark.parametrize("protocol", ["dcp-clean", "rpm-clean", "rpm-crop"])
+def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protocol):
+    found = []
+    for noise in ("0", "0.1"):
+        options = ("--data", "toys.pt", "--protocol", protocol, "--noise", noise, "--no-chamfer")
+        run("evaluate", "true-matches", *options, "--out", noise)
+        found.append(Result.load(f"{noise}/true-matches-{protocol}.json"))
+    without, noisy = (one["rotation_degrees"].summary.mean for one in found)
+    assert without < noisy
+    assert found[0].protocol_hash != found[1].protocol_hash
+    with pytest.raises(ValueError, match="noise must be a standard deviation >= 0, got -1"):
+        run("evaluate", "identity", "--noise", "-1")
+
+
 def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
     few = ("--no-train", "--limit", "1")
     text = run("reproduce", "dcp-unseen", "--data", "toys.pt", *few, "--out", "table.json")

@@ -56,6 +56,9 @@ def evaluate_command(
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 16,
     limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    noise: Annotated[
+        float | None, typer.Option(help="Standard deviation of test noise, for the protocol's.")
+    ] = None,
     chamfer: Annotated[bool, typer.Option(help="Measure Chamfer distances.")] = True,
     full: Annotated[bool, typer.Option("--full", help="All metrics, all statistics.")] = False,
     by_category: Annotated[
@@ -70,9 +73,13 @@ def evaluate_command(
 
       spoonful evaluate runs/mine dcp-v2:dcp_v2.t7 --protocol dcp-unseen --data shapes --out results
 
+      spoonful evaluate runs/mine --protocol dcp-clean --noise 0.02
+
       torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine --protocol rpm-crop
     """
     card = protocols.get(protocol)
+    if noise is not None:
+        card = card.with_noise(noise)
     check_folder("--out", out)
     with processes() as rank:
         console = wide(Console(quiet=rank != 0))

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 import torch
 
@@ -151,6 +151,21 @@ class Protocol:
     def sampling_for(self, split: Split) -> Sampling:
         """Which points the clouds of `split` are made of."""
         return self.train_sampling or self.sampling if split == "train" else self.sampling
+
+    def with_noise(self, sigma: float) -> Self:
+        """The card with test noise of this standard deviation, clipped at 5 times of it.
+
+        Noise is on the clouds that the card's own noise is on. A card without noise gets it on the
+        source (recipe "dcp") or on both clouds ("rpmnet").
+
+        >>> get("dcp-clean").with_noise(0.02).noise
+        Noise(on='source', when='test', sigma=0.02, clip=0.1)
+        """
+        if not sigma >= 0:
+            raise ValueError(f"noise must be a standard deviation >= 0, got {sigma}")
+        own = self.noise or Noise(on="source" if self.recipe == "dcp" else "both", when="test")
+        noise = replace(own, sigma=sigma, clip=5 * sigma) if sigma else None
+        return replace(self, noise=noise)
 
     def noise_for(self, split: Split) -> Noise | None:
         """The noise of `split`; noise at "test" time is in neither training nor validation."""
