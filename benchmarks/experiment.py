@@ -4,6 +4,7 @@
     python benchmarks/experiment.py --data data/shapes --device cuda --steps 1500 --out DIR
     python benchmarks/experiment.py --data data/shapes --only kabsch,perturbed-60 --models dcp ...
     python benchmarks/experiment.py --table DIR [DIR...] --into docs/analysis.md
+    python benchmarks/experiment.py --table DIR --answer --into docs/does-the-layer-help.md
     python benchmarks/experiment.py --test dcp-v2-shapes --models dcp --data data/shapes ...
 
 Runs go one after the other, each ending in one small file DIR/MODEL-CONDITION-seedN.json. The same
@@ -28,6 +29,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src
 from spoonful.files import plain
 from spoonful.training import shipped
 from training_grid import runs, tables
+from training_grid.answer import answer
 
 
 def main() -> int:
@@ -39,7 +41,10 @@ def main() -> int:
             from training_grid.picture import picture  # needs matplotlib
 
             Path(options.picture).write_bytes(picture(finished))
-        text = tables.table(finished, against=_names(options.against))
+        if options.answer:
+            text = answer(finished)
+        else:
+            text = tables.table(finished, against=_names(options.against))
         if options.into:
             tables.put_into(text, options.into)
         else:
@@ -123,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--test", metavar="NAME", help="test a shipped model, of the kind that --models names")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
     add("--against", default=runs.BASELINE, help="compare with these conditions, pooled")
+    add("--answer", action="store_true", help="with --table: the planned comparisons too")
     add("--into", metavar="FILE", help="put it between the marks in this file instead")
     add("--picture", metavar="FILE", help="with --table: draw it too, as a PNG file")
     return parser

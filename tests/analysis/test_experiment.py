@@ -287,6 +287,49 @@ def test_a_table_takes_the_place_of_the_last_one_in_a_page(tmp_path):
         tables.put_into("text", page)
 
 
+def finished(condition, seed, error):
+    """A run's file with little in it."""
+    values = {"mean": error, "median": error}
+    names = ("correspondence", "extent_ratio", "rho_source", "rho_target")
+    test = {"count": 1, "items": {"rotation_degrees": [error]}, **dict.fromkeys(names, values)}
+    mode = "target" if "target" in condition else "none"
+    data = {"points": None, "batch_size": 8, "corpus": "toys"}
+    return {
+        "model": "dcp",
+        "condition": condition,
+        "seed": seed,
+        "steps": 12,
+        "tests": {"clean": test},
+        "untrained": {"rho_target": 9.0},
+        "log": [{"step": 12, "validation": {"rho_target": 2.0, "extent_ratio": 4.0}}],
+        "config": {"data": data, "refine": {"mode": mode}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ((-1.0, -1.1, -0.9, -1.0), "helps"),
+        ((1.0, 1.1, 0.9, 1.0), "harms"),
+        ((0.1, -0.1, 0.1, -0.1), "does not help as much as in the paper"),
+        ((3.0, -3.0, 1.0, -1.0), "undecided"),
+        ((-1.0,), "one run: no verdict"),
+    ],
+)
+def test_the_plan_decides_by_the_interval_and_by_what_the_paper_reports(changes, verdict):
+    from training_grid.answer import answer
+
+    runs_of = [finished("kabsch", seed, 4.0 + 0.1 * seed) for seed in range(len(changes))]
+    runs_of += [
+        finished("target", seed, 4.0 + 0.1 * seed + change) for seed, change in enumerate(changes)
+    ]
+    text = answer(runs_of)
+    assert f"| {verdict} |\n" in text
+    assert "| the paper: DCP-v2, ModelNet40 | 26 and 26 |" in text
+    assert "| kabsch | 0 |" in text
+    assert "| target | 12 | 4 |" in text
+
+
 def test_a_picture_shows_every_condition_that_shares_seeds_with_kabsch():
     pytest.importorskip("matplotlib")
     from training_grid.picture import picture
