@@ -21,6 +21,12 @@ settings.register_profile(
 settings.load_profile("spoonful")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Look for examples in test modules only: helpers and scripts import much, and have none."""
+    helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
+    return True if helper else None
+
+
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
