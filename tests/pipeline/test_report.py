@@ -137,8 +137,6 @@ def test_what_a_page_cannot_show_is_named(
 
 
 class TestInABrowser:
-    pytestmark = pytest.mark.slow
-
     def test_clouds_can_be_seen_as_they_were_scanned(
         self, browser: Chromium, found: Alignment, tmp_path: Path
     ) -> None:

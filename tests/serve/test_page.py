@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from serve.conftest import Server
 from view.chromium import Chromium
-
-pytestmark = pytest.mark.slow
 
 Files = dict[str, tuple[str, bytes]]
 

@@ -15,8 +15,6 @@ from spoonful.view import CloudLayer, Fact, LinkLayer, PoseStop, write_page
 from view.chromium import Chromium
 from view.helpers import COUNT, box, turn
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def page(tmp_path: Path, pair: dict[str, Any]) -> Path:

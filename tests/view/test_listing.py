@@ -61,7 +61,6 @@ def test_what_cannot_be_shown_is_named(tmp_path: Path, row: list[Cell], message:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_click_on_a_columns_head_sorts_by_it(browser: Chromium, tmp_path: Path) -> None:
     path = written(tmp_path / "a.html")
 
