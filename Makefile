@@ -1,55 +1,72 @@
-# Two commands do everything on a fresh machine, and nothing twice:
-#   make demo   register two real scans and write a page to turn with the mouse
-#   make test   lint, types, and the whole test suite
+# On a fresh machine (each target installs what it needs, once, into .venv):
+#   make demo    register two real scans and write a page with a 3D view
+#   make check   lint, types and the fast tests: about a minute, for every edit
+#   make test    lint, types and all tests: before every commit
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
+DEMO   := $(VENV)/.ready-demo
+DEV    := $(VENV)/.ready-dev
+FILES  := pyproject.toml constraints.txt $(wildcard hatch_build.py src/spoonful/geometry/kernels/*.c)
 export PIP_CONSTRAINT := $(abspath constraints.txt)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Byte code is compiled once, not by every process that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit test-gpu format viewer clean help
+.PHONY: help demo check test lint types fast unit test-gpu format viewer clean
 
 help:
-	@sed -n '2,3p' Makefile | sed 's/^# *//'
-	@echo 'also:  make lint | types | unit | format | test-gpu | viewer | clean'
+	@sed -n '2,4p' Makefile | sed 's/^# *//'
+	@echo 'also:  make lint | types | fast | unit | format | test-gpu | viewer | clean'
 
-demo: $(READY)
+demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
+
+check: lint types fast
 
 test: lint types unit
 
-lint: $(READY)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(DEV)
 	$(BIN)/mypy
 
-unit: $(READY)
+fast: $(DEV)
+	$(BIN)/python -m pytest -n 2 -q -m 'not gpu and not slow' tests
+
+unit: $(DEV)
 	$(BIN)/python -m pytest -n 2 -m 'not gpu'
 
-# Runs in whatever Python has a CUDA build of torch; installs nothing.
+# Uses $(PYTHON) as it is (it must have a CUDA build of torch); installs nothing.
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider tests
 
-format: $(READY)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The bundled 3D viewer; only for those who change viewer/src (needs Node 20 or newer).
+# Builds the bundled 3D viewer; only needed after a change in viewer/src (needs Node 20 or newer).
 viewer:
 	cd viewer && npm ci && npm run build
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
-# torch first and by itself: a resolver that sees an open torch range may choose a CUDA build.
-$(READY): pyproject.toml constraints.txt
+# $(1) are the extras. torch comes first and by itself: if pip sees an open torch range, it may
+# choose a CUDA build.
+define install
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==$$(sed -n 's/^torch==//p' constraints.txt)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[$(1)]'
+endef
+
+$(DEMO): $(FILES)
+	$(call install,register)
+	touch $@
+
+$(DEV): $(FILES)
+	$(call install,dev)
+	touch $(DEMO) $@

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from view.chromium import Chromium, find_chromium
 
 settings.register_profile(
     "spoonful",
@@ -18,6 +21,19 @@ settings.register_profile(
 settings.load_profile("spoonful")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Look for examples in test modules only: helpers and scripts import much, and have none."""
+    helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
+    return True if helper else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
@@ -27,3 +43,17 @@ def generator() -> torch.Generator:
 def golden_folder() -> Path:
     """Inputs and outputs of the published code."""
     return Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    """A headless browser; skips the test if this machine has none.
+
+    For one module and not for the session: while Playwright runs, this thread has a running event
+    loop, and other tests could not start theirs.
+    """
+    playwright = pytest.importorskip("playwright.sync_api")
+    if find_chromium() is None:
+        pytest.skip("no Chromium or Chrome on the path")
+    with playwright.sync_playwright() as driver, Chromium(driver.chromium) as browser:
+        yield browser

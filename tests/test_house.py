@@ -1,8 +1,9 @@
-"""The house rules: what may import what, and what a bare install can do."""
+"""The house rules: what may import what, what a bare install can do, what files may contain."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +13,13 @@ import pytest
 import spoonful
 
 PACKAGE = Path(spoonful.__file__).parent
+ROOT = Path(__file__).parents[1]
 # Each layer may import those before it, and its own modules.
 LAYERS = [
-    {"extras", "files", "names", "workers"},
+    {"extras", "files", "names", "version", "workers"},
     {"geometry"},
     {"compat", "batch", "inputs", "registration"},
-    {"losses", "metrics", "view"},
+    {"frame", "icp", "losses", "metrics", "neighbors", "view"},
     {"data"},
     {"models"},
     {"classical"},
@@ -51,6 +53,62 @@ def layer_of(path: Path) -> str:
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
+
+
+def import_graph() -> dict[str, set[str]]:
+    """The modules of this package that each of its modules imports, anywhere in its text.
+
+    `from spoonful.geometry import Pose` is an import of `spoonful.geometry`, and `from
+    spoonful.geometry import so3` one of `spoonful.geometry.so3`.
+    """
+    modules = {name_of(path): path for path in [PACKAGE / "__init__.py", *MODULES]}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        found: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= names & modules.keys()
+                if not names <= modules.keys():
+                    found.add(node.module)
+        graph[module] = found & modules.keys()
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[str]:
+    """One text for each circle that a walk along the imports meets."""
+    found, done, trail = [], set(), []
+
+    def walk(module: str) -> None:
+        if module in trail:
+            found.append(" -> ".join([*trail[trail.index(module) :], module]))
+        elif module not in done:
+            trail.append(module)
+            for name in sorted(graph[module]):
+                walk(name)
+            done.add(trail.pop())
+
+    for module in sorted(graph):
+        walk(module)
+    return found
+
+
+# These have circles today.
+OPEN = ("spoonful.geometry.kernels", "spoonful.pipeline", "spoonful.cli")
+
+
+def test_no_module_imports_itself_through_others():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a -> b -> c -> a"]
+    found = [circle for circle in circles(import_graph()) if not any(map(circle.count, OPEN))]
+    assert found == []
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_layers_import_downwards_only(path):
     own = layer_of(path)
@@ -77,6 +135,37 @@ def test_importing_the_package_loads_no_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def tracked() -> dict[str, str]:
+    """The text of every tracked file, by its path."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return {name: (ROOT / name).read_text("utf-8", errors="replace") for name in paths}
+
+
+def test_no_file_names_a_folder_of_one_machine(tracked):
+    # Where people and build machines keep their files; /home/you and the like are examples.
+    private = re.compile(
+        r"/(?:work|root|home/(?!you\b|me\b|user\b)\w+|Users/(?!you\b)\w+)/\w[\w./-]*"
+    )
+    found = {
+        (name, match.group())
+        for name, text in tracked.items()
+        for match in private.finditer(text)
+        if name != "tests/test_house.py"
+    }
+    assert found == set()
+
+
+def test_pre_commit_runs_the_ruff_that_make_lint_runs(tracked):
+    (pinned,) = re.findall(r"^ruff==(.*)$", tracked["constraints.txt"], re.MULTILINE)
+    assert f"rev: v{pinned}\n" in tracked[".pre-commit-config.yaml"]
 
 
 def test_every_public_name_is_documented():

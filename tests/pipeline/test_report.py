@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,10 @@ from spoonful.geometry import Pose
 from spoonful.pipeline import Alignment
 from spoonful.pipeline.report import show, write_report
 from spoonful.view import CloudLayer, PoseStop, Table, View, write_page
-from view.chromium import Chromium, find_chromium
+from view.chromium import Chromium
 from view.helpers import COUNT, Page, box, turn
 
 TRUTH = turn(70, "z", (1.5, -0.5, 0.25))
-
-browser_needed = [
-    pytest.mark.skipif(find_chromium() is None, reason="no Chromium or Chrome on the path"),
-    pytest.mark.slow,
-]
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +37,6 @@ def found() -> Alignment:
 def page(found: Alignment, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     return write_report(path, found, names=("a.ply", "b.ply"), unit="m", command="spoonful x")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as browser:
-        yield browser
 
 
 def centroid(browser: Chromium, name: str) -> Tensor:
@@ -149,8 +137,6 @@ def test_what_a_page_cannot_show_is_named(
 
 
 class TestInABrowser:
-    pytestmark = browser_needed
-
     def test_clouds_can_be_seen_as_they_were_scanned(
         self, browser: Chromium, found: Alignment, tmp_path: Path
     ) -> None:

@@ -4,79 +4,63 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from serve.conftest import Server
-from view.chromium import Chromium, find_chromium
-
-pytestmark = [
-    pytest.mark.skipif(find_chromium() is None, reason="no Chromium or Chrome on the path"),
-    pytest.mark.slow,
-]
+from view.chromium import Chromium
 
 Files = dict[str, tuple[str, bytes]]
 
 
 def visit(browser: Chromium, server: Server, width: int = 1000) -> None:
-    browser.problems.clear()
-    browser.call(
-        "Emulation.setDeviceMetricsOverride",
-        width=width, height=700, deviceScaleFactor=1, mobile=width < 500,
-    )  # fmt: skip
-    browser.call("Page.navigate", url=f"{server.url}/")
-    browser.wait("document.documentElement?.dataset.state")
+    browser.open(f"{server.url}/", width=width, height=700, phone=width < 500)
 
 
 def choose(browser: Chromium, role: str, path: Path) -> None:
-    root = browser.call("DOM.getDocument")["root"]["nodeId"]
-    field = browser.call("DOM.querySelector", nodeId=root, selector=f"#{role}")["nodeId"]
-    browser.call("DOM.setFileInputFiles", nodeId=field, files=[str(path)])
+    browser.page.set_input_files(f"#{role}", path)
 
 
 def test_two_files_become_a_report_in_the_page(
-    server: Server, files: Files, tmp_path: Path
+    browser: Chromium, server: Server, files: Files, tmp_path: Path
 ) -> None:
     paths = {}
     for role, (name, content) in files.items():
         paths[role] = tmp_path / name
         paths[role].write_bytes(content)
     (tmp_path / "torn.ply").write_bytes(b"ply\n")
-    with Chromium() as browser:
-        visit(browser, server)
-        disabled = "document.getElementById('go').disabled"
-        text = "document.querySelector('.zone.source .file').innerText"
-        problem = "document.getElementById('problem').innerText"
-        assert browser.evaluate(disabled)
+    visit(browser, server)
+    disabled = "document.getElementById('go').disabled"
+    text = "document.querySelector('.zone.source .file').innerText"
+    problem = "document.getElementById('problem').innerText"
+    assert browser.evaluate(disabled)
 
-        choose(browser, "source", tmp_path / "torn.ply")
-        choose(browser, "target", paths["target"])
-        browser.wait(f"!{disabled}")
-        browser.evaluate("document.getElementById('go').click()")
-        browser.wait("!document.getElementById('problem').hidden")
-        assert browser.evaluate(problem).startswith("torn.ply: not a readable PLY file")
-        browser.problems.clear()  # the browser's own note on the answer's status
+    choose(browser, "source", tmp_path / "torn.ply")
+    choose(browser, "target", paths["target"])
+    browser.wait(f"!{disabled}")
+    browser.evaluate("document.getElementById('go').click()")
+    browser.wait("!document.getElementById('problem').hidden")
+    assert browser.evaluate(problem).startswith("torn.ply: not a readable PLY file")
+    browser.problems.clear()  # the browser's own note on the answer's status
 
-        choose(browser, "source", paths["source"])
-        browser.wait(f"{text}.startsWith('my scan.ply')")
-        assert browser.evaluate("document.getElementById('problem').hidden")
-        browser.evaluate("document.getElementById('swap').click()")
-        assert browser.evaluate(text).startswith("target.pcd")
-        browser.evaluate("document.getElementById('go').click()")
-        browser.wait("!document.getElementById('result').hidden")
-        inside = "document.getElementById('frame').contentDocument"
-        browser.wait(f"{inside}?.documentElement?.dataset.state === 'ready'")
-        assert browser.evaluate("document.getElementById('verdict').innerText") == "Confident"
-        title = browser.evaluate(f"{inside}.querySelector('h1').innerText")
-        assert title == "target.pcd onto my scan.ply"
-        for link in ("tab", "save-report", "save-pose", "save-aligned"):
-            status = browser.evaluate(
-                f"fetch(document.getElementById('{link}').href).then(a => a.status)"
-            )
-            assert status == 200
-        browser.evaluate("document.getElementById('again').click()")
-        assert browser.evaluate("document.getElementById('desk').offsetHeight") > 0
-        assert browser.problems == []
+    choose(browser, "source", paths["source"])
+    browser.wait(f"{text}.startsWith('my scan.ply')")
+    assert browser.evaluate("document.getElementById('problem').hidden")
+    browser.evaluate("document.getElementById('swap').click()")
+    assert browser.evaluate(text).startswith("target.pcd")
+    browser.evaluate("document.getElementById('go').click()")
+    browser.wait("!document.getElementById('result').hidden")
+    inside = "document.getElementById('frame').contentDocument"
+    browser.wait(f"{inside}?.documentElement?.dataset.state === 'ready'")
+    assert browser.evaluate("document.getElementById('verdict').innerText") == "Confident"
+    title = browser.evaluate(f"{inside}.querySelector('h1').innerText")
+    assert title == "target.pcd onto my scan.ply"
+    for link in ("tab", "save-report", "save-pose", "save-aligned"):
+        status = browser.evaluate(
+            f"fetch(document.getElementById('{link}').href).then(a => a.status)"
+        )
+        assert status == 200
+    browser.evaluate("document.getElementById('again').click()")
+    assert browser.evaluate("document.getElementById('desk').offsetHeight") > 0
+    assert browser.problems == []
 
-        visit(browser, server, width=360)
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 360
-        assert browser.problems == []
+    visit(browser, server, width=360)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    assert browser.problems == []

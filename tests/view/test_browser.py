@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,8 @@ import torch
 
 from spoonful.geometry import Pose
 from spoonful.view import CloudLayer, Fact, LinkLayer, PoseStop, write_page
-from view.chromium import Chromium, find_chromium
+from view.chromium import Chromium
 from view.helpers import COUNT, box, turn
-
-pytestmark = [
-    pytest.mark.skipif(find_chromium() is None, reason="no Chromium or Chrome on the path"),
-    pytest.mark.slow,
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -121,13 +109,10 @@ def test_between_poses_the_motion_is_rigid(browser: Chromium, tmp_path: Path) ->
 def test_it_plays_once_to_the_end_unless_the_reader_wants_calm(
     browser: Chromium, page: Path
 ) -> None:
-    browser.call(
-        "Page.addScriptToEvaluateOnNewDocument",
-        source="addEventListener('DOMContentLoaded', () => { first = window.spoonful?.pose })",
-    )
-    browser.open(page, calm=True)
+    note = "addEventListener('DOMContentLoaded', () => { first = window.spoonful?.pose })"
+    browser.open(page, calm=True, first=note)
     assert browser.evaluate("[first, spoonful.pose]") == [2, 2]
-    browser.open(page, calm=False)
+    browser.open(page, calm=False, first=note)
     assert browser.evaluate("first") == 0
     browser.wait("spoonful.pose === 2")
 
@@ -243,7 +228,7 @@ def test_mouse_keys_and_wheel_move_the_camera_and_reset_brings_it_back(
     browser.key("0")
     torch.testing.assert_close(camera(browser), home, atol=1e-4, rtol=0)
 
-    browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=300, y=300, deltaX=0, deltaY=-200)
+    browser.page.mouse.wheel(0, -200)
     browser.wait(f"Math.hypot(...spoonful.camera()) < {0.98 * float(home.norm())}")
 
 
@@ -319,11 +304,13 @@ def test_one_cloud_alone_has_no_slider(browser: Chromium, tmp_path: Path) -> Non
     assert browser.problems == []
 
 
-def test_without_webgl_the_numbers_are_still_there(tmp_path: Path, pair: dict[str, Any]) -> None:
+def test_without_webgl_the_numbers_are_still_there(
+    browser: Chromium, tmp_path: Path, pair: dict[str, Any]
+) -> None:
     path = write_page(tmp_path / "page.html", **pair, facts=[Fact("Overlap", 0.4125)])
-    with Chromium("--disable-3d-apis") as browser:
-        browser.open(path)
-        assert browser.evaluate("document.documentElement.dataset.state") == "failed"
-        text = browser.evaluate("document.body.innerText")
+    with Chromium(browser.driver, "--disable-3d-apis") as without:
+        without.open(path)
+        assert without.evaluate("document.documentElement.dataset.state") == "failed"
+        text = without.evaluate("document.body.innerText")
     assert "needs WebGL 2" in text
     assert "0.4125" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spoonful.view.listing import Cell, write_listing
-from view.chromium import Chromium, find_chromium
+from view.chromium import Chromium
 from view.helpers import Page
 from view.test_page import HOSTILE
 
@@ -61,9 +61,7 @@ def test_what_cannot_be_shown_is_named(tmp_path: Path, row: list[Cell], message:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="no Chromium or Chrome on the path")
-@pytest.mark.slow
-def test_a_click_on_a_columns_head_sorts_by_it(tmp_path: Path) -> None:
+def test_a_click_on_a_columns_head_sorts_by_it(browser: Chromium, tmp_path: Path) -> None:
     path = written(tmp_path / "a.html")
 
     def click(column: int) -> tuple[list[str], str]:
@@ -72,13 +70,12 @@ def test_a_click_on_a_columns_head_sorts_by_it(tmp_path: Path) -> None:
         sorts = "document.querySelector('[aria-sort]').ariaSort"
         return browser.evaluate(first), browser.evaluate(sorts)
 
-    with Chromium() as browser:
-        for width in (1200, 360):
-            browser.open(path, width=width)
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width
-        # Numbers in names are numbers, and what has none comes last either way.
-        assert click(0) == (["pair 1", "pair 9", "pair 10"], "ascending")
-        assert click(2) == (["pair 1", "pair 9", "pair 10"], "ascending")
-        assert click(2) == (["pair 9", "pair 1", "pair 10"], "descending")
-        assert click(1) == (["pair 10", "pair 9", "pair 1"], "ascending")
-        assert browser.problems == []
+    for width in (1200, 360):
+        browser.open(path, width=width)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    # Numbers in names are numbers, and what has none comes last either way.
+    assert click(0) == (["pair 1", "pair 9", "pair 10"], "ascending")
+    assert click(2) == (["pair 1", "pair 9", "pair 10"], "ascending")
+    assert click(2) == (["pair 9", "pair 1", "pair 10"], "descending")
+    assert click(1) == (["pair 10", "pair 9", "pair 1"], "ascending")
+    assert browser.problems == []
