@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,15 +19,10 @@ import pytest
 
 from pipeline.standins import IDENTITY, aligned, log, quick
 from spoonful.data.clouds import Cloud, write_cloud
-from spoonful.pipeline import batches
-from spoonful.pipeline.batches import (
-    COLUMNS,
-    Pair,
-    Settings,
-    read_pairs,
-    register_pair,
-    register_pairs,
-)
+from spoonful.pipeline import batches, runner
+from spoonful.pipeline.batches import read_pairs, register_pairs
+from spoonful.pipeline.parts import COLUMNS, register_pair
+from spoonful.pipeline.runner import Request
 from spoonful.workers import PlainWorker, WorkerDied
 from view.helpers import Page, box
 
@@ -41,8 +37,8 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def named(notes: Path, *ids: str) -> list[Pair]:
-    return [Pair(name, f"{notes}/a.ply", f"{notes}/b.ply") for name in ids]
+def named(notes: Path, *ids: str) -> list[Request]:
+    return [Request(f"{notes}/a.ply", f"{notes}/b.ply", id=name) for name in ids]
 
 
 def done(notes: Path) -> Counter[str]:
@@ -118,12 +114,12 @@ def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, note
     out = tmp_path / "out"
     cloud = tmp_path / "cloud.xyz"
     cloud.write_text("0 0 0\n")
-    pairs = [Pair("a", f"{notes}/a.ply", str(cloud))]
-    for settings in (Settings(), Settings(), Settings(method="icp"), Settings(seed=1)):
-        register_pairs(pairs, out, settings, workers=1, task=quick)
+    pair = Request(f"{notes}/a.ply", str(cloud), id="a")
+    for options in ({}, {}, {"method": "icp"}, {"seed": 1}):
+        register_pairs([replace(pair, **options)], out, workers=1, task=quick)
     assert done(notes) == {"a": 3}
     cloud.write_text("0 0 0\n1 1 1\n")
-    register_pairs(pairs, out, Settings(seed=1), workers=1, task=quick)
+    register_pairs([replace(pair, seed=1)], out, workers=1, task=quick)
     assert done(notes) == {"a": 4}
 
 
@@ -222,18 +218,46 @@ def test_a_source_in_another_unit_is_brought_to_the_targets(
 ) -> None:
     write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
     write_cloud(tmp_path / "m.xyz", Cloud(box()))
-    monkeypatch.setattr(batches, "register", aligned)
-    pair = Pair("a", str(tmp_path / "mm.xyz"), str(tmp_path / "m.xyz"))
-    assert register_pair(pair, Settings())["status"] == "doubtful"
-    settings = Settings(scale=0.001, reports=str(tmp_path), up="y")
-    assert register_pair(pair, settings)["status"] == "confident"
-    assert Page(tmp_path / "a.html").payload["up"] == "y"
+    monkeypatch.setattr(runner, "register", aligned)
+    pair = Request(str(tmp_path / "mm.xyz"), str(tmp_path / "m.xyz"), id="a")
+    assert register_pair(pair)["status"] == "doubtful"
+    page = tmp_path / "a.html"
+    pair = replace(pair, scale=0.001, report=str(page), up="y")
+    assert register_pair(pair)["status"] == "confident"
+    assert Page(page).payload["up"] == "y"
+
+
+def test_a_report_that_cannot_be_written_keeps_the_pose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    write_cloud(tmp_path / "a.xyz", Cloud(box()))
+    monkeypatch.setattr(runner, "register", aligned)
+    monkeypatch.setattr(runner, "write_report", no_space)
+    path = str(tmp_path / "a.xyz")
+    row = register_pair(Request(path, path, report=str(tmp_path / "a.html")))
+    assert row["status"] == "confident"
+    assert row["T_target_source"] is not None
+    assert row["message"] == f"no report: {tmp_path / 'a.html'}: No space left on device"
+
+
+def test_a_spreadsheet_runs_no_cell_of_the_results(tmp_path: Path, notes: Path) -> None:
+    pairs = named(notes, "=1+1", "@wrong", "-a", "+b", "a-b")
+    register_pairs(pairs, tmp_path / "out", workers=1, task=quick)
+    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [
+            "'=1+1", "'@wrong", "'-a", "'+b", "a-b",
+        ]  # fmt: skip
 
 
 def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text('id;source;target\nx;"a, b.ply";c.ply\n')
-    assert read_pairs(path) == [Pair("x", str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"))]
+    assert read_pairs(path) == [
+        Request(str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"), id="x")
+    ]
 
 
 def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
@@ -242,6 +266,8 @@ def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
         '\ufeffid, source, target, init\nx, "my scan.ply", /b.ply,\n,c.ply,d.ply,p.json\n'
     )
     assert read_pairs(path) == [
-        Pair("x", str(tmp_path / "my scan.ply"), "/b.ply"),
-        Pair("2", str(tmp_path / "c.ply"), str(tmp_path / "d.ply"), str(tmp_path / "p.json")),
+        Request(str(tmp_path / "my scan.ply"), "/b.ply", id="x"),
+        Request(
+            str(tmp_path / "c.ply"), str(tmp_path / "d.ply"), id="2", init=str(tmp_path / "p.json")
+        ),
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serve.conftest import Server
+from serve.conftest import Site
 from view.chromium import Chromium, find_chromium
 
 pytestmark = [
@@ -17,7 +17,7 @@ pytestmark = [
 Files = dict[str, tuple[str, bytes]]
 
 
-def visit(browser: Chromium, server: Server, width: int = 1000) -> None:
+def visit(browser: Chromium, server: Site, width: int = 1000) -> None:
     browser.problems.clear()
     browser.call(
         "Emulation.setDeviceMetricsOverride",
@@ -33,9 +33,7 @@ def choose(browser: Chromium, role: str, path: Path) -> None:
     browser.call("DOM.setFileInputFiles", nodeId=field, files=[str(path)])
 
 
-def test_two_files_become_a_report_in_the_page(
-    server: Server, files: Files, tmp_path: Path
-) -> None:
+def test_two_files_become_a_report_in_the_page(server: Site, files: Files, tmp_path: Path) -> None:
     paths = {}
     for role, (name, content) in files.items():
         paths[role] = tmp_path / name

@@ -12,7 +12,7 @@ import typer
 
 from spoonful.names import named
 
-# --help, too, is for the benchmark to answer.
+# The benchmark answers --help itself.
 PASS_THROUGH = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,
@@ -25,12 +25,12 @@ def bench(
     name: Annotated[
         str,
         typer.Argument(
-            help="A file of benchmarks/, without .py. Without one, they are listed.",
+            help="File in benchmarks/, without .py. Default: list them.",
             show_default=False,
         ),
     ] = "",
 ) -> None:
-    """Run a benchmark; further options go to it.
+    """Run a benchmark; all further options are passed to it.
 
     [bold]Examples[/bold]
 
@@ -58,8 +58,8 @@ def bench(
 
 
 def _benchmarks() -> Path:
-    """The checkout's benchmarks folder; they time oracles of the tests, so wheels lack them."""
+    """The benchmarks folder of a source checkout; wheels do not have it."""
     for root in (Path.cwd(), *Path(__file__).resolve().parents):
         if (root / "benchmarks" / "layer.py").is_file():
             return root / "benchmarks"
-    raise ValueError("benchmarks come with a source checkout; run this inside one")
+    raise ValueError("benchmarks need a source checkout: run this command inside one")
