@@ -19,7 +19,7 @@ import pytest
 
 from pipeline.standins import IDENTITY, aligned, log, quick
 from spoonful.data.clouds import Cloud, write_cloud
-from spoonful.pipeline import batches, runner
+from spoonful.pipeline import parts, runner
 from spoonful.pipeline.batches import read_pairs, register_pairs
 from spoonful.pipeline.parts import COLUMNS, register_pair
 from spoonful.pipeline.runner import Request
@@ -27,7 +27,10 @@ from spoonful.workers import PlainWorker, WorkerDied
 from view.helpers import Page, box
 
 FLAT = [value for row in IDENTITY for value in row]
-TESTS = Path(__file__).parents[1]
+# For processes of their own: the tests' modules, and what this process was told.
+SEARCHED = os.pathsep.join(
+    filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
+)
 
 
 @pytest.fixture
@@ -104,8 +107,8 @@ def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
         def start(self) -> None:
             """There is nothing to start."""
 
-    monkeypatch.setattr(batches, "WarmWorker", Stillborn)
-    monkeypatch.setattr(batches, "wait", lambda *_: pytest.fail("waits for nobody"))
+    monkeypatch.setattr(parts, "WarmWorker", Stillborn)
+    monkeypatch.setattr(parts, "wait", lambda *_: pytest.fail("waits for nobody"))
     rows = register_pairs(named(notes, "a", "b"), tmp_path / "out", workers=2, task=quick)
     assert [row["message"] for row in rows] == ["its process ended with exit code 1"] * 2
 
@@ -126,7 +129,7 @@ def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, note
 @pytest.mark.slow
 def test_after_kill_9_it_goes_on_where_it_was(tmp_path: Path, notes: Path) -> None:
     command = [sys.executable, "-m", "pipeline.run_batch", str(notes), str(tmp_path / "out"), "300"]
-    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": SEARCHED, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=environment)
     until = time.monotonic() + 60
     while len(log(notes)) < 60 and time.monotonic() < until:
@@ -160,7 +163,7 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
 ) -> None:
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # Ray's processes inherit it
+    monkeypatch.setenv("PYTHONPATH", SEARCHED)  # Ray's processes inherit it
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     out = tmp_path / "out"
     pairs = named(notes, *(f"pair-{i}" for i in range(9_999)), "crash")

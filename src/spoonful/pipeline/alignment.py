@@ -15,7 +15,6 @@ from spoonful.extras import require
 from spoonful.files import plain
 from spoonful.geometry import Pose
 from spoonful.pipeline.posefile import write_pose
-from spoonful.registration import Registration
 
 # Results at least this likely to be right are called confident.
 CONFIDENT = 0.5
@@ -118,20 +117,6 @@ class Alignment:
     def confident(self) -> bool:
         """Whether the result is more likely right than wrong."""
         return self.confidence >= CONFIDENT
-
-    @property
-    def registration(self) -> Registration:
-        """The same result in the form every method of the package returns."""
-        stops = tuple(self.poses.values())
-        return Registration(
-            pose=self.pose,
-            poses=Pose(
-                torch.stack([pose.rotation for pose in stops]),
-                torch.stack([pose.translation for pose in stops]),
-            ),
-            inlier_ratio=torch.tensor(self.inlier_ratio, dtype=torch.float64),
-            status=("ok" if self.confident else "doubtful",),
-        )
 
     def apply(self, points: Any) -> Any:
         """Move (N, 3) points of the source to the target's frame.

@@ -13,9 +13,8 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,12 @@ from spoonful.pipeline.parts import (
     PARTS,
     Row,
     Task,
-    completed,
-    failed,
     line_of,
     register_pair,
     rows_in,
+    run_here,
 )
-from spoonful.pipeline.runner import PRELOAD, Request
-from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
+from spoonful.pipeline.runner import Request
 
 # The options of a request that stand in results.json.
 OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale")
@@ -80,7 +77,7 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
         for name in ("source", "target"):
             if not cells[name]:
                 raise ValueError(f"{path}: pair {i} has no {name}")
-        files = {
+        files: dict[str, Any] = {
             name: str(path.parent / cells[name]) if cells[name] else ""
             for name in ("source", "target", "init")
         }
@@ -168,53 +165,6 @@ def register_pairs(
         units = {request.unit for request in requests}
         write_overview(reports, merged, units.pop() if len(units) == 1 else "")
     return merged
-
-
-def run_here(
-    todo: Sequence[Request], task: Task, workers: int, timeout: float | None
-) -> Iterator[Row]:
-    """Register in processes of this machine; yields rows in the order in which they finish."""
-    pool: list[Worker] = [WarmWorker(task, preload=PRELOAD) for _ in range(workers)]
-    idle, busy = [*pool], dict[Any, tuple[Worker, Request, float]]()
-    queue = iter(todo)
-    left = len(todo)
-    try:
-        for worker in pool:
-            worker.start()  # all at once, rather than one after the other in `begin`
-        while left:
-            while idle and (request := next(queue, None)) is not None:
-                worker = idle.pop()
-                try:
-                    busy[worker.begin(request)] = (worker, request, time.monotonic())
-                except WorkerDied as error:
-                    idle.append(worker)
-                    left -= 1
-                    yield failed(request, error)
-            if not busy:
-                continue  # all that were left died at once
-            ends = [began + timeout for _, _, began in busy.values()] if timeout else []
-            rest = max(0.0, min(ends) - time.monotonic()) if ends else None
-            ready = wait(list(busy), rest)
-            now = time.monotonic()
-            for pipe in [*busy]:
-                worker, request, began = busy[pipe]
-                if pipe not in ready:
-                    if timeout is None or now < began + timeout:
-                        continue
-                    worker.stop()
-                    row = failed(request, TimeLimit(f"stopped after {timeout:g} s"))
-                else:
-                    try:
-                        row = completed(request, worker.finish())
-                    except Exception as error:
-                        row = failed(request, error)
-                del busy[pipe]
-                idle.append(worker)
-                left -= 1
-                yield row
-    finally:
-        for worker in pool:
-            worker.stop()
 
 
 def write_results(folder: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:

@@ -16,14 +16,11 @@ from typing import Any
 
 from spoonful.extras import require
 from spoonful.files import write_whole
-from spoonful.pipeline.parts import PARTS, Task, completed, failed, line_of, rows_in
-from spoonful.pipeline.runner import PRELOAD, Request
-from spoonful.workers import WarmWorker, Worker
+from spoonful.pipeline.parts import PARTS, Task, line_of, rows_in, run_here
+from spoonful.pipeline.runner import Request
 
 # Small enough to repeat soon if it is lost, large enough to make Ray's overhead negligible.
 LARGEST_BLOCK = 64
-# One worker per process of Ray, kept between blocks, since it takes seconds to start.
-_WORKERS: dict[Task, Worker] = {}
 
 
 def run_on_cluster(
@@ -78,18 +75,12 @@ def run_on_cluster(
 
 def do_block(block: Any, folder: str, task: Task, timeout: float | None = None) -> Any:
     """Register the pairs of one block, an Arrow table, and write their rows to one part file."""
-    items = block.to_pylist()
-    digest = hashlib.sha256("\n".join(item["key"] for item in items).encode()).hexdigest()
+    keys = {item["id"]: item["key"] for item in block.to_pylist()}
+    digest = hashlib.sha256("\n".join(keys.values()).encode()).hexdigest()
     part = Path(folder) / PARTS / f"block-{digest[:32]}.jsonl"
     if not part.is_file() or any(row["status"] == "failed" for row in rows_in(part)):
-        worker = _WORKERS.setdefault(task, WarmWorker(task, preload=PRELOAD))
-        lines = []
-        for item in items:
-            request = Request(**json.loads(item["request"]))
-            try:
-                row = completed(request, worker(request, timeout=timeout))
-            except Exception as error:
-                row = failed(request, error)
-            lines.append(line_of(row | {"key": item["key"]}))
+        requests = [Request(**json.loads(text)) for text in block["request"].to_pylist()]
+        rows = run_here(requests, task, 1, timeout)
+        lines = [line_of(row | {"key": keys[row["id"]]}) for row in rows]
         write_whole(part, "".join(lines).encode())
     return block.select(["id"])

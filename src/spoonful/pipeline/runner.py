@@ -148,8 +148,9 @@ def run(request: Request) -> Outputs:
         seed=request.seed,
     )
     names = dict(zip(("source", "target"), request.shown, strict=True))
-    factor = {} if request.scale is None else {"source_scale": request.scale}
-    about = names | {"unit": request.unit or None} | factor
+    about: dict[str, Any] = names | {"unit": request.unit or None}
+    if request.scale is not None:
+        about["source_scale"] = request.scale
     writers: dict[str, tuple[str, Callable[[str], object]]] = {
         "aligned": (request.output, partial(_write_moved, shape=source, found=alignment)),
         "pose": (request.pose, partial(alignment.save, **about)),

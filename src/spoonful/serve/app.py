@@ -221,13 +221,15 @@ class Server:
 
     def keep(self, asked: Request, record: dict[str, Any], folder: Path) -> Kept:
         """Move the outputs of a request out of the upload's folder, which will be deleted."""
-        made, aligned = Path(asked.report).parent, Path(asked.output)
-        if aligned.is_file() and aligned.stat().st_size > self.limits.kept:
-            aligned.unlink()
+        made, output = Path(asked.report).parent, Path(asked.output)
+        if output.is_file() and output.stat().st_size > self.limits.kept:
+            output.unlink()
         size = sum(path.stat().st_size for path in made.iterdir())
         made.rename(folder)
-        files = (folder / Path(path).name for path in (asked.report, asked.pose, asked.output))
-        return Kept(*files, record, size, time.monotonic())
+        report, pose, aligned = (
+            folder / Path(path).name for path in (asked.report, asked.pose, asked.output)
+        )
+        return Kept(report, pose, aligned, record, size, time.monotonic())
 
     async def work(self, asked: Request) -> dict[str, Any]:
         """Run a request in the next worker that is free."""
