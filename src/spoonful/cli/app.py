@@ -136,7 +136,9 @@ def run(arguments: Sequence[str]) -> int:
             message = _line(error)
             # A message may have brackets, as in pip install 'spoonful[data]'.
             line = f"[red]error:[/red] {escape(message)}"
-            Console(stderr=True, soft_wrap=True).print(line, markup=True)
+            console = Console(stderr=True)
+            # On a terminal lines break between words; in a pipe there is one line.
+            console.print(line, markup=True, soft_wrap=not console.is_terminal)
         users_mistake = isinstance(error, (ValueError, TypeError, OSError, ImportError))
         return 2 if users_mistake else 1
     return outcome if isinstance(outcome, int) else 0

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from spoonful.cli.answer import wrapped
 from spoonful.names import named
 
 # The benchmark answers --help itself.
@@ -48,9 +50,10 @@ def bench(
     folder = _benchmarks()
     known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     if not name:
+        console = Console()
         for stem, path in known.items():
             about = ast.get_docstring(ast.parse(path.read_text())) or ""
-            typer.echo(f"{stem:10}  {about.splitlines()[0]}")
+            typer.echo(wrapped(console, f"{stem:12}", about.splitlines()[0], indent=12))
         return
     script = named(name, known, what="benchmark")
     sys.argv = [str(script), *context.args]

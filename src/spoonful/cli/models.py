@@ -134,7 +134,7 @@ def publish(
 
     [bold]Examples[/bold]
 
-      spoonful models publish runs/mine mine --summary "RPM-Net for chairs" --folder weights
+      spoonful models publish runs/mine mine --summary "RPM-Net" --folder out
     """
     evaluation: dict[str, dict[str, float]] = {}
     versions: dict[str, str] = {}

@@ -40,7 +40,6 @@ Seed = Annotated[int, typer.Option(metavar="0", help="Seed of the random choices
 
 
 def register_command(
-    context: typer.Context,
     source: Annotated[
         Path | None, typer.Argument(help="Cloud or mesh to move.", show_default=False)
     ] = None,
@@ -65,6 +64,7 @@ def register_command(
     up: UpAxis = "z",
     seed: Seed = 0,
     as_json: Json = False,
+    context: typer.Context = None,  # type: ignore[assignment]  # `spoonful demo` has none
 ) -> None:
     """Find the rigid motion that moves one point cloud onto another.
 
@@ -77,7 +77,7 @@ def register_command(
 
       spoonful register scan_in_mm.las model_in_m.stl --scale 0.001 -o moved.las
     """
-    if context.args:
+    if context and context.args:
         raise ValueError(f"unexpected argument {context.args[0]}: {PER_PAIR}")
     if source is None or target is None:
         raise ValueError(
