@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -41,3 +43,22 @@ def require(module: str, *, extra: str, why: str) -> Any:
     except (ImportError, OSError) as error:  # OSError: a shared library it opens by itself
         raise MissingExtra(f"{why} needs {module}, which does not load here: {error}") from error
     return found
+
+
+def require_all(modules: Sequence[str], *, extra: str, why: str) -> None:
+    """Raise one error that names all packages that are missing; imports nothing.
+
+    Args:
+        modules: names of top-level modules.
+        extra: the extra of the `spoonful` distribution that installs all of them.
+        why: the feature that needs them, as the start of a sentence.
+
+    >>> require_all(["math", "no_such_module", "nor_this"], extra="register", why="Registration")
+    Traceback (most recent call last):
+    spoonful.extras.MissingExtra: Registration needs no_such_module and nor_this: pip install \
+'spoonful[register]'
+    """
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        names = " and ".join([", ".join(missing[:-1]), missing[-1]] if missing[1:] else missing)
+        raise MissingExtra(f"{why} needs {names}: pip install 'spoonful[{extra}]'")

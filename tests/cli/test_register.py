@@ -6,15 +6,15 @@ import functools
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import spoonful.pipeline
 from pipeline.standins import aligned, quick
-from spoonful.cli import register as command
+from spoonful.cli import batch
 from spoonful.cli.app import run
 from spoonful.cli.serve import listen
 from spoonful.data import synthetic
@@ -22,6 +22,7 @@ from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.metrics import rotation_error_degrees
+from spoonful.pipeline import Alignment, auto, runner
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.posefile import read_pose, write_pose
 from view.helpers import Page, box, turn
@@ -31,7 +32,7 @@ TRUTH = turn(40, "y", (1.0, -2.0, 0.5))
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "register", aligned)
+    monkeypatch.setattr(runner, "register", aligned)
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> No
 def test_the_real_registration_finds_the_pose_of_two_partial_scans(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "register", spoonful.pipeline.register)
+    monkeypatch.setattr(runner, "register", auto.register)
     whole = synthetic.cloud("airplane", 0, split="test", points=6000)[0]
     generator = torch.Generator().manual_seed(0)
     half = [whole[whole[:, axis].argsort()[:4200]] for axis in (0, 1)]
@@ -260,7 +261,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give two files, SOURCE and TARGET, or --pairs"),
+        ([], "give two files, SOURCE and TARGET; .* spoonful batch"),
         ([PAIR[0]], "give two files"),
         ([PAIR[0], "nope.ply"], "nope.ply: no such file"),
         ([PAIR[0], "."], r"\. is a folder: give the name of a file"),
@@ -283,18 +284,14 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "--pose", "x", "--report", "./x"], "--report and --pose name the same file"),
         ([*PAIR, "--report", "other.ply"], "--report must end in .html, got other.ply"),
         ([*PAIR, "-o", "target.pcd/a.ply"], r"-o .*: .*target\.pcd is a file, not a folder"),
-        ([*PAIR, "--scale", "0"], "--scale must be above 0"),
-        ([*PAIR, "--scale", "inf"], "--scale must be above 0 and finite"),
-        ([*PAIR, "--out", "x"], "--out cannot be used without --pairs: -o"),
-        (["--pairs", "pairs.csv"], "--pairs needs --out"),
-        (["--pairs", "pairs.csv", "--out", "r", "--report", "x"], "--report cannot be used with"),
-        (["--pairs", "nope.csv", "--out", "r"], "nope.csv: no such file"),
-        (
-            ["--pairs", "pairs.csv", "--out", "r", "--timeout", "soon"],
-            "--timeout: a duration reads",
-        ),
-        (["--pairs", "pairs.csv", "--out", "r", "--timeout", "0"], "--timeout must be above 0"),
-        (["--pairs", "pairs.csv", "--out", "target.pcd"], "target.pcd is a file"),
+        ([*PAIR, "--scale", "0"], "--scale must be a number above 0"),
+        ([*PAIR, "--scale", "inf"], "--scale must be a number above 0 and finite"),
+        ([*PAIR, "c.ply"], "unexpected argument c.ply: .* spoonful batch pairs.csv --out results"),
+        (["batch", "nope.csv", "--out", "r"], "nope.csv: no such file"),
+        (["batch", "pairs.csv", "--out", "r", "--method", "magic"], "--method must be one of"),
+        (["batch", "pairs.csv", "--out", "r", "--timeout", "soon"], "--timeout: a duration reads"),
+        (["batch", "pairs.csv", "--out", "r", "--timeout", "0"], "--timeout must be above 0"),
+        (["batch", "pairs.csv", "--out", "target.pcd"], "target.pcd is a file"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(
@@ -307,7 +304,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     Path("pairs.csv").write_text("source,target\na.ply,b.ply\n")
     os.link("target.pcd", "link.pcd")
     before = {path: path.read_bytes() for path in scans.iterdir()}
-    assert run(["register", *arguments]) == 2
+    assert run(arguments if arguments[:1] == ["batch"] else ["register", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -320,11 +317,11 @@ def test_a_table_of_pairs(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, bad: bool
 ) -> None:
     standing_in = functools.partial(register_pairs, task=quick)
-    monkeypatch.setattr(command, "register_pairs", standing_in)
+    monkeypatch.setattr(batch, "register_pairs", standing_in)
     names = ["a", "b", "wrong", "doubtful"] if bad else ["a", "b"]
     lines = [f"{name},{PAIR[0]},target.pcd" for name in names]
     Path("pairs.csv").write_text("\n".join(["id,source,target", *lines]))
-    words = ["register", "--pairs", "pairs.csv", "--out", "results", "--workers", "1"]
+    words = ["batch", "pairs.csv", "--out", "results", "--workers", "1"]
     assert run(words) == (3 if bad else 0)
     out, err = capsys.readouterr()
     assert err == ""
@@ -343,11 +340,53 @@ def test_a_table_of_pairs(
     assert json.loads(capsys.readouterr().out)["index"] == str(page)
 
 
+@pytest.mark.parametrize("words", [["--pairs", "pairs.csv"], ["--pairs=pairs.csv"]])
+def test_the_former_spelling_of_batch_works_and_names_the_new_one(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setattr(batch, "register_pairs", functools.partial(register_pairs, task=quick))
+    Path("pairs.csv").write_text(f"source,target\n{PAIR[0]},target.pcd\n")
+    assert run(["register", "--out", "my results", *words, "--workers", "1", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["confident"] == 1
+    assert err == (
+        "note: register --pairs is now: "
+        "spoonful batch --out 'my results' pairs.csv --workers 1 --json\n"
+    )
+
+
+def test_scales_that_differ_name_the_option(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warned(*clouds: object, **options: Any) -> Alignment:
+        return replace(aligned(*clouds, **options), warnings=("scales differ: by 7 times",))
+
+    monkeypatch.setattr(runner, "register", warned)
+    assert run(["register", *PAIR]) == 0
+    assert re.search("^next .*--scale FACTOR", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_names_cannot_steer_the_terminal(scans: Path, capsys: Any) -> None:
+    assert run(["register", PAIR[0], "no\x1b[2Jfile.ply"]) == 2
+    assert capsys.readouterr().err == "error: no?[2Jfile.ply: no such file\n"
+
+
+def test_a_new_folder_is_named(scans: Path, capsys: Any) -> None:
+    assert run(["register", *PAIR, "-o", "new/aligned.ply", "--pose", "new/pose.json"]) == 0
+    assert len(re.findall("^note +made the folder new$", capsys.readouterr().out, re.M)) == 1
+
+
+def test_help_fits_a_screen(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["register", "--help"]) == 0
+    assert capsys.readouterr().out.count("\n") <= 40
+
+
 def test_ctrl_c_is_no_traceback(scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "register", interrupted)
+    monkeypatch.setattr(runner, "register", interrupted)
     assert run(["register", *PAIR, "-o", "aligned.ply"]) == 130
     assert "Traceback" not in capsys.readouterr().err
     assert not Path("aligned.ply").exists()
@@ -365,7 +404,7 @@ def test_a_failed_write_leaves_no_part_and_loses_no_result(
     assert set(scans.iterdir()) == before
     out, err = capsys.readouterr()
     assert out.startswith("T_target_source")
-    assert err == "error: no space left\n"
+    assert err == "error: aligned.ply: no space left\n"
     assert run(["register", *PAIR, "-o", "aligned.ply", "--json"]) == 2
     result = json.loads(capsys.readouterr().out)
     assert (result["confident"], result["written"]) == (True, {})
@@ -374,14 +413,14 @@ def test_a_failed_write_leaves_no_part_and_loses_no_result(
 def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "register", lambda *_, **__: pytest.fail("worked in vain"))
+    monkeypatch.setattr(runner, "register", lambda *_, **__: pytest.fail("worked in vain"))
     monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
     assert run(["register", *PAIR, "--report", "new/r.html"]) == 2
     assert "--report new/r.html: no permission to write in" in capsys.readouterr().err
 
 
 def test_help_shows_examples(capsys: Any) -> None:
-    for name in ("register", "serve"):
+    for name in ("register", "batch", "serve"):
         assert run([name, "--help"]) == 0
         assert f"spoonful {name}" in capsys.readouterr().out
 
@@ -389,8 +428,8 @@ def test_help_shows_examples(capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in; add --allow-network"),
-        (["--host", "example.org"], "lets other machines in"),
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines connect; add --allow-network"),
+        (["--host", "example.org"], "lets other machines connect"),
         (["--max-mb", "0"], "--max-mb must be at least 1"),
         (["--port", "99999"], "cannot listen on 127.0.0.1, port 99999"),
         (["--timeout", "soon"], "--timeout: a duration reads"),
@@ -409,7 +448,7 @@ def test_serve_refuses_what_is_not_safe_or_not_possible(
 def test_a_port_that_is_taken_is_named_with_a_way_out() -> None:
     with listen("127.0.0.1", 0) as taken:
         taken.listen()
-        with pytest.raises(OSError, match="it is taken; --port 0 takes any"):
+        with pytest.raises(OSError, match="the port is in use; --port 0"):
             listen("127.0.0.1", taken.getsockname()[1])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 from pipeline.standins import quick
-from spoonful.pipeline.batches import Pair, register_pairs
+from spoonful.pipeline.batches import register_pairs
+from spoonful.pipeline.runner import Request
 
 if __name__ == "__main__":
     folder, out, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    pairs = [Pair(f"slow-{i}", f"{folder}/a.ply", f"{folder}/b.ply") for i in range(count)]
+    pairs = [Request(f"{folder}/a.ply", f"{folder}/b.ply", id=f"slow-{i}") for i in range(count)]
     register_pairs(pairs, out, workers=2, task=quick)

@@ -1,4 +1,4 @@
-"""What stands in for registration in tests of what is around it: quick, and countable."""
+"""Stand-ins for registration in tests of the code around it: quick, and countable."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import torch
 
 from spoonful.geometry import Pose, kabsch
 from spoonful.pipeline import Alignment, Candidate, Matches, as_cloud
-from spoonful.pipeline.batches import Pair, Settings
 from spoonful.pipeline.doubt import notes_of
-from spoonful.pipeline.overview import report_name
+from spoonful.pipeline.runner import Request
 
 IDENTITY = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
 
 
-def quick(pair: Pair, settings: Settings) -> dict[str, Any]:
-    """Note who did which pair, in the folder of the source; then do what the pair's id says."""
+def quick(pair: Request) -> dict[str, Any]:
+    """Log the pair and the process, in the folder of the source; then do what the id says."""
     # A file of its own for each process: no line is torn by another's.
     with open(Path(pair.source).parent / f"{os.getpid()}.log", "a") as log:
         log.write(f"{pair.id} {os.getpid()} {os.getppid()}\n")
@@ -45,10 +44,10 @@ def quick(pair: Pair, settings: Settings) -> dict[str, Any]:
     }
 
 
-def reporting(pair: Pair, settings: Settings) -> dict[str, Any]:
+def reporting(pair: Request) -> dict[str, Any]:
     """As `quick`, with a page."""
-    row = quick(pair, settings)
-    Path(settings.reports, report_name(pair.id)).write_text(f"the page of {pair.id}")
+    row = quick(pair)
+    Path(pair.report).write_text(f"the page of {pair.id}")
     return row
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,20 +19,18 @@ import pytest
 
 from pipeline.standins import IDENTITY, aligned, log, quick
 from spoonful.data.clouds import Cloud, write_cloud
-from spoonful.pipeline import batches
-from spoonful.pipeline.batches import (
-    COLUMNS,
-    Pair,
-    Settings,
-    read_pairs,
-    register_pair,
-    register_pairs,
-)
+from spoonful.pipeline import parts, runner
+from spoonful.pipeline.batches import read_pairs, register_pairs
+from spoonful.pipeline.parts import COLUMNS, register_pair
+from spoonful.pipeline.runner import Request
 from spoonful.workers import PlainWorker, WorkerDied
 from view.helpers import Page, box
 
 FLAT = [value for row in IDENTITY for value in row]
-TESTS = Path(__file__).parents[1]
+# For processes of their own: the tests' modules, and what this process was told.
+SEARCHED = os.pathsep.join(
+    filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
+)
 
 
 @pytest.fixture
@@ -41,8 +40,8 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def named(notes: Path, *ids: str) -> list[Pair]:
-    return [Pair(name, f"{notes}/a.ply", f"{notes}/b.ply") for name in ids]
+def named(notes: Path, *ids: str) -> list[Request]:
+    return [Request(f"{notes}/a.ply", f"{notes}/b.ply", id=name) for name in ids]
 
 
 def done(notes: Path) -> Counter[str]:
@@ -108,8 +107,8 @@ def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
         def start(self) -> None:
             """There is nothing to start."""
 
-    monkeypatch.setattr(batches, "WarmWorker", Stillborn)
-    monkeypatch.setattr(batches, "wait", lambda *_: pytest.fail("waits for nobody"))
+    monkeypatch.setattr(parts, "WarmWorker", Stillborn)
+    monkeypatch.setattr(parts, "wait", lambda *_: pytest.fail("waits for nobody"))
     rows = register_pairs(named(notes, "a", "b"), tmp_path / "out", workers=2, task=quick)
     assert [row["message"] for row in rows] == ["its process ended with exit code 1"] * 2
 
@@ -118,19 +117,19 @@ def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, note
     out = tmp_path / "out"
     cloud = tmp_path / "cloud.xyz"
     cloud.write_text("0 0 0\n")
-    pairs = [Pair("a", f"{notes}/a.ply", str(cloud))]
-    for settings in (Settings(), Settings(), Settings(method="icp"), Settings(seed=1)):
-        register_pairs(pairs, out, settings, workers=1, task=quick)
+    pair = Request(f"{notes}/a.ply", str(cloud), id="a")
+    for options in ({}, {}, {"method": "icp"}, {"seed": 1}):
+        register_pairs([replace(pair, **options)], out, workers=1, task=quick)
     assert done(notes) == {"a": 3}
     cloud.write_text("0 0 0\n1 1 1\n")
-    register_pairs(pairs, out, Settings(seed=1), workers=1, task=quick)
+    register_pairs([replace(pair, seed=1)], out, workers=1, task=quick)
     assert done(notes) == {"a": 4}
 
 
 @pytest.mark.slow
 def test_after_kill_9_it_goes_on_where_it_was(tmp_path: Path, notes: Path) -> None:
     command = [sys.executable, "-m", "pipeline.run_batch", str(notes), str(tmp_path / "out"), "300"]
-    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": SEARCHED, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=environment)
     until = time.monotonic() + 60
     while len(log(notes)) < 60 and time.monotonic() < until:
@@ -164,7 +163,7 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
 ) -> None:
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))  # Ray's processes inherit it
+    monkeypatch.setenv("PYTHONPATH", SEARCHED)  # Ray's processes inherit it
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     out = tmp_path / "out"
     pairs = named(notes, *(f"pair-{i}" for i in range(9_999)), "crash")
@@ -222,18 +221,46 @@ def test_a_source_in_another_unit_is_brought_to_the_targets(
 ) -> None:
     write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
     write_cloud(tmp_path / "m.xyz", Cloud(box()))
-    monkeypatch.setattr(batches, "register", aligned)
-    pair = Pair("a", str(tmp_path / "mm.xyz"), str(tmp_path / "m.xyz"))
-    assert register_pair(pair, Settings())["status"] == "doubtful"
-    settings = Settings(scale=0.001, reports=str(tmp_path), up="y")
-    assert register_pair(pair, settings)["status"] == "confident"
-    assert Page(tmp_path / "a.html").payload["up"] == "y"
+    monkeypatch.setattr(runner, "register", aligned)
+    pair = Request(str(tmp_path / "mm.xyz"), str(tmp_path / "m.xyz"), id="a")
+    assert register_pair(pair)["status"] == "doubtful"
+    page = tmp_path / "a.html"
+    pair = replace(pair, scale=0.001, report=str(page), up="y")
+    assert register_pair(pair)["status"] == "confident"
+    assert Page(page).payload["up"] == "y"
+
+
+def test_a_report_that_cannot_be_written_keeps_the_pose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    write_cloud(tmp_path / "a.xyz", Cloud(box()))
+    monkeypatch.setattr(runner, "register", aligned)
+    monkeypatch.setattr(runner, "write_report", no_space)
+    path = str(tmp_path / "a.xyz")
+    row = register_pair(Request(path, path, report=str(tmp_path / "a.html")))
+    assert row["status"] == "confident"
+    assert row["T_target_source"] is not None
+    assert row["message"] == f"no report: {tmp_path / 'a.html'}: No space left on device"
+
+
+def test_a_spreadsheet_runs_no_cell_of_the_results(tmp_path: Path, notes: Path) -> None:
+    pairs = named(notes, "=1+1", "@wrong", "-a", "+b", "a-b")
+    register_pairs(pairs, tmp_path / "out", workers=1, task=quick)
+    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [
+            "'=1+1", "'@wrong", "'-a", "'+b", "a-b",
+        ]  # fmt: skip
 
 
 def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text('id;source;target\nx;"a, b.ply";c.ply\n')
-    assert read_pairs(path) == [Pair("x", str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"))]
+    assert read_pairs(path) == [
+        Request(str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"), id="x")
+    ]
 
 
 def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
@@ -242,6 +269,8 @@ def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
         '\ufeffid, source, target, init\nx, "my scan.ply", /b.ply,\n,c.ply,d.ply,p.json\n'
     )
     assert read_pairs(path) == [
-        Pair("x", str(tmp_path / "my scan.ply"), "/b.ply"),
-        Pair("2", str(tmp_path / "c.ply"), str(tmp_path / "d.ply"), str(tmp_path / "p.json")),
+        Request(str(tmp_path / "my scan.ply"), "/b.ply", id="x"),
+        Request(
+            str(tmp_path / "c.ply"), str(tmp_path / "d.ply"), id="2", init=str(tmp_path / "p.json")
+        ),
     ]

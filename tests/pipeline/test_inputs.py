@@ -10,7 +10,7 @@ import torch
 
 from spoonful.data.clouds import Cloud, Mesh, write_cloud, write_mesh
 from spoonful.pipeline import as_cloud
-from spoonful.pipeline.inputs import scaled
+from spoonful.pipeline.shapes import scaled
 
 POINTS = torch.rand(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 CORNER = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))

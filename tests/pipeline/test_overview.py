@@ -7,8 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from pipeline.standins import reporting
-from spoonful.pipeline.batches import COLUMNS, Pair, Settings, register_pairs
+from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.overview import OVERVIEW, report_name, write_overview
+from spoonful.pipeline.parts import COLUMNS
+from spoonful.pipeline.runner import Request
 from view.helpers import Page
 
 
@@ -22,13 +24,13 @@ def shown(path: Path) -> dict[str, str]:
 def test_what_went_wrong_comes_first_and_every_report_is_one_click_away(tmp_path: Path) -> None:
     names = ["a", "doubtful <&>", "wrong", "b/../c %41", "index", "INDEX"]
     pairs = [
-        Pair(name, f"{tmp_path}/x/{i}.ply", f"{tmp_path}/b.ply") for i, name in enumerate(names)
+        Request(f"{tmp_path}/x/{i}.ply", f"{tmp_path}/b.ply", id=name, unit="mm")
+        for i, name in enumerate(names)
     ]
     (tmp_path / "x").mkdir()
     reports = tmp_path / "out" / "reports"
     reports.mkdir(parents=True)
-    settings = Settings(reports=str(reports), unit="mm")
-    register_pairs(pairs, tmp_path / "out", settings, workers=1, task=reporting)
+    register_pairs(pairs, tmp_path / "out", reports=reports, workers=1, task=reporting)
     page = reports / OVERVIEW
     listed = shown(page)
     escaped = {"doubtful <&>": "doubtful &lt;&amp;&gt;"}
@@ -47,7 +49,10 @@ def test_what_went_wrong_comes_first_and_every_report_is_one_click_away(tmp_path
     # The same again, when a page has been lost and nothing is left to do.
     (reports / report_name("index")).unlink()
     rows = register_pairs(
-        [pair for pair in pairs if pair.id != "wrong"], tmp_path / "out", settings, task=reporting
+        [pair for pair in pairs if pair.id != "wrong"],
+        tmp_path / "out",
+        reports=reports,
+        task=reporting,
     )
     listed = shown(page)
     assert (len(listed), listed["index"], listed["a"]) == (5, "", "a.html")

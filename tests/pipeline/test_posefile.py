@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from spoonful.geometry import Pose
+from spoonful.pipeline.alignment import turn_of
 from spoonful.pipeline.posefile import pose_from_matrix, read_pose, write_pose
-from spoonful.pipeline.report import turn_of
 from view.helpers import turn
 
 POSE = turn(123.456, "x", (1e6 + 1 / 3, -2.0, 1e-9))

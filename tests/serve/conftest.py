@@ -23,7 +23,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("python_multipart")
 
 
-class Server(NamedTuple):
+class Site(NamedTuple):
     url: str
     folder: Callable[[], Path]  # where it keeps uploads and reports
 
@@ -35,19 +35,19 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def running(**options: Any) -> Iterator[Server]:
+def running(**options: Any) -> Iterator[Site]:
     from serve.standins import job
-    from spoonful.serve.app import Desk, make_app
+    from spoonful.serve.app import Server, make_app
 
-    desks: list[Desk] = []
-    opened = Desk.open
+    servers: list[Server] = []
+    opened = Server.open
 
-    def noted(self: Desk, app: Any) -> AbstractContextManager[None]:
-        desks.append(self)
+    def noted(self: Server, app: Any) -> AbstractContextManager[None]:
+        servers.append(self)
         return opened(self, app)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Desk, "open", noted)
+        patch.setattr(Server, "open", noted)
         app = make_app(**{"task": job, **options})
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
@@ -60,15 +60,15 @@ def running(**options: Any) -> Iterator[Server]:
         time.sleep(0.01)
     try:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        yield Server(url, lambda: desks[0].folder)
+        yield Site(url, lambda: servers[0].folder)
     finally:
         server.should_exit = True
         thread.join(30)
-    assert not desks[0].folder.exists()  # nothing is left of any test
+    assert not servers[0].folder.exists()  # nothing is left of any test
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server() -> Iterator[Site]:
     from spoonful.serve import Limits
 
     with running(limits=Limits(upload=2**20, seconds=5, workers=2, waiting=100)) as server:

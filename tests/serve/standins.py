@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.standins import aligned
-from spoonful.pipeline.shapes import read_shape
-from spoonful.serve.jobs import Job, write_all
+from spoonful.pipeline import runner
+from spoonful.pipeline.runner import Request
+from spoonful.serve.jobs import run_limited
 
 
-def job(asked: Job) -> dict[str, Any]:
-    if asked.names[0].startswith("crash"):
+def job(asked: Request, memory: int) -> dict[str, Any]:
+    if asked.shown[0].startswith("crash"):
         os.kill(os.getpid(), signal.SIGSEGV)
-    if asked.names[0].startswith("hang"):
+    if asked.shown[0].startswith("hang"):
         time.sleep(60)
-    source = read_shape(Path(asked.source))
-    found = aligned(source, asked.target, method=asked.method, voxel=asked.voxel)
-    return write_all(asked, source, found) | {"folder": os.path.dirname(asked.source)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "register", aligned)
+        return run_limited(asked, memory) | {"folder": os.path.dirname(asked.source)}

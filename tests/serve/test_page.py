@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from serve.conftest import Server
+from serve.conftest import Site
 from view.chromium import Chromium
 
 Files = dict[str, tuple[str, bytes]]
 
 
-def visit(browser: Chromium, server: Server, width: int = 1000) -> None:
+def visit(browser: Chromium, server: Site, width: int = 1000) -> None:
     browser.open(f"{server.url}/", width=width, height=700, phone=width < 500)
 
 
@@ -19,7 +19,7 @@ def choose(browser: Chromium, role: str, path: Path) -> None:
 
 
 def test_two_files_become_a_report_in_the_page(
-    browser: Chromium, server: Server, files: Files, tmp_path: Path
+    browser: Chromium, server: Site, files: Files, tmp_path: Path
 ) -> None:
     paths = {}
     for role, (name, content) in files.items():

@@ -17,17 +17,18 @@ import pytest
 import torch
 
 from pipeline.standins import aligned
-from serve.conftest import Server, httpx, running
+from serve.conftest import Site, httpx, running
 from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
-from spoonful.pipeline import shapes
+from spoonful.pipeline import runner
 from spoonful.pipeline.posefile import read_pose
+from spoonful.pipeline.runner import Request
 from spoonful.serve import Limits, jobs
 from view.helpers import Page, box
 
 Files = dict[str, tuple[str, bytes]]
 
 
-def left(server: Server) -> list[str]:
+def left(server: Site) -> list[str]:
     """What lies in the server's folder besides reports and what belongs to them."""
     folders = [path for path in server.folder().iterdir() if (path / "report.html").is_file()]
     made = {"report", "pose", "aligned"}
@@ -35,7 +36,7 @@ def left(server: Server) -> list[str]:
     return stray + [path.name for path in server.folder().iterdir() if path not in folders]
 
 
-def test_two_files_give_a_report_and_are_gone(server: Server, files: Files, tmp_path: Path) -> None:
+def test_two_files_give_a_report_and_are_gone(server: Site, files: Files, tmp_path: Path) -> None:
     answer = server.post(files, {"method": "icp", "unit": "m", "voxel": "5cm"})
     assert answer.status_code == 200, answer.text
     result = answer.json()
@@ -58,24 +59,40 @@ def test_two_files_give_a_report_and_are_gone(server: Server, files: Files, tmp_
     torch.testing.assert_close(pose.matrix().tolist(), result["T_target_source"])
 
 
+def upload(folder: Path, source: str, target: str, **options: Any) -> Request:
+    """A request as the server makes it of uploaded files."""
+    out = folder / "out"
+    return Request(
+        str(folder / source),
+        str(folder / target),
+        output=str(out / f"aligned{Path(source).suffix}"),
+        pose=str(out / "pose.json"),
+        report=str(out / "report.html"),
+        names=(source, target),
+        **options,
+    )
+
+
 def test_a_source_in_another_unit_is_brought_to_the_targets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(runner, "register", aligned)
     monkeypatch.setattr(jobs, "limit_memory", lambda _: None)  # would be for this process
     write_cloud(tmp_path / "mm.xyz", Cloud(1000 * box()))
     write_cloud(tmp_path / "m.xyz", Cloud(box()))
-    source, target, out = (str(tmp_path / name) for name in ("mm.xyz", "m.xyz", "out"))
-    asked = jobs.Job(source, target, ("mm.xyz", "m.xyz"), out, scale=0.001)
-    result = jobs.run_job(asked)
+    asked = upload(tmp_path, "mm.xyz", "m.xyz", scale=0.001)
+    result = jobs.run_limited(asked, 2**30)
     assert (result["confident"], result["source_scale"]) == (True, 0.001)
-    assert "spoonful register mm.xyz m.xyz --method auto --scale 0.001" in Page(asked.report).text
-    assert json.loads(asked.pose.read_text())["source_scale"] == 0.001
-    torch.testing.assert_close(read_cloud(asked.aligned).points, box(), atol=1e-6, rtol=0)
+    assert (
+        "spoonful register mm.xyz m.xyz --method auto --scale 0.001"
+        in Page(Path(asked.report)).text
+    )
+    assert json.loads(Path(asked.pose).read_text())["source_scale"] == 0.001
+    torch.testing.assert_close(read_cloud(asked.output).points, box(), atol=1e-6, rtol=0)
 
 
 def test_the_moved_source_and_the_pose_can_be_saved(
-    server: Server, files: Files, tmp_path: Path
+    server: Site, files: Files, tmp_path: Path
 ) -> None:
     result = server.post(files, {"unit": "m"}).json()
     answer = httpx.get(server.url + result["aligned"])
@@ -106,20 +123,19 @@ def test_the_moved_source_and_the_pose_can_be_saved(
 def test_the_moved_source_is_of_the_sources_own_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(runner, "register", aligned)
     monkeypatch.setattr(jobs, "limit_memory", lambda _: None)
     path = tmp_path / f"source{suffix}"
     if suffix == ".stl":
         write_mesh(path, Mesh(torch.eye(3), torch.tensor([[0, 1, 2]])))
     else:
         write_cloud(path, Cloud(box()))
-    asked = jobs.Job(str(path), str(path), (path.name, path.name), str(tmp_path / "out"))
-    jobs.run_job(asked)
-    assert asked.aligned.name == f"aligned{suffix}"
+    asked = upload(tmp_path, path.name, path.name)
+    jobs.run_limited(asked, 2**30)
     if suffix == ".stl":
-        assert len(read_mesh(asked.aligned).faces) == 1
+        assert len(read_mesh(asked.output).faces) == 1
     else:
-        assert len(read_cloud(asked.aligned)) == len(box())
+        assert len(read_cloud(asked.output)) == len(box())
 
 
 def test_a_moved_source_that_cannot_be_written_takes_no_answer_along(
@@ -128,16 +144,15 @@ def test_a_moved_source_that_cannot_be_written_takes_no_answer_along(
     def no_space(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(jobs, "register", aligned)
+    monkeypatch.setattr(runner, "register", aligned)
     monkeypatch.setattr(jobs, "limit_memory", lambda _: None)
-    monkeypatch.setattr(shapes, "write_cloud", no_space)
+    monkeypatch.setattr(runner, "write_cloud", no_space)
     write_cloud(tmp_path / "a.xyz", Cloud(box()))
-    path = str(tmp_path / "a.xyz")
-    assert jobs.run_job(jobs.Job(path, path, ("a", "a"), str(tmp_path / "out")))["confident"]
+    assert jobs.run_limited(upload(tmp_path, "a.xyz", "a.xyz"), 2**30)["confident"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "pose.json"}
 
 
-def test_a_form_without_script_is_led_to_the_report(server: Server, files: Files) -> None:
+def test_a_form_without_script_is_led_to_the_report(server: Site, files: Files) -> None:
     answer = server.post(files, Accept="text/html")
     assert answer.status_code == 303
     page = httpx.get(server.url + answer.headers["location"])
@@ -167,7 +182,7 @@ def test_a_form_without_script_is_led_to_the_report(server: Server, files: Files
     ],
 )
 def test_only_the_servers_own_page_may_use_it(
-    server: Server, host: str, origin: str | None, code: int
+    server: Site, host: str, origin: str | None, code: int
 ) -> None:
     headers = {"Host": host} | ({"Origin": origin} if origin else {})
     assert httpx.get(server.url, headers=headers).status_code == code
@@ -190,7 +205,7 @@ def test_an_address_is_a_name_only_where_the_network_is_let_in() -> None:
 @pytest.mark.parametrize(
     "name", ["../../../etc/passwd.ply", "..\\..\\boot.ply", "/etc/x.ply", "a\x00b\n.ply", "é ü.PLY"]
 )
-def test_a_files_name_is_shown_and_never_a_path(server: Server, files: Files, name: str) -> None:
+def test_a_files_name_is_shown_and_never_a_path(server: Site, files: Files, name: str) -> None:
     files = files | {"source": (name, files["source"][1])}
     result = server.post(files).json()
     assert not set(result["source"]) & set("/\\\0\n")
@@ -230,7 +245,7 @@ def bomb() -> bytes:
     ],
 )
 def test_a_bad_file_is_named_and_the_next_visitor_is_served(
-    server: Server, files: Files, source: tuple[str, bytes | None], code: int, message: str
+    server: Site, files: Files, source: tuple[str, bytes | None], code: int, message: str
 ) -> None:
     content = bomb() if source[1] is None else source[1]
     answer = server.post(files | {"source": (source[0], content)})
@@ -256,14 +271,14 @@ def test_a_bad_file_is_named_and_the_next_visitor_is_served(
     ],
 )
 def test_a_form_with_nonsense_is_refused(
-    server: Server, files: Files, data: dict[str, str], message: str
+    server: Site, files: Files, data: dict[str, str], message: str
 ) -> None:
     answer = server.post(files, data)
     assert answer.status_code in (400, 413)
     assert re.search(message, answer.text), answer.text
 
 
-def test_what_is_no_form_with_two_files_is_refused(server: Server, files: Files) -> None:
+def test_what_is_no_form_with_two_files_is_refused(server: Site, files: Files) -> None:
     accept = {"Accept": "application/json"}
     url = f"{server.url}/register"
     assert httpx.post(url, content=b"x", headers=accept).status_code == 415
@@ -284,7 +299,7 @@ def test_what_is_no_form_with_two_files_is_refused(server: Server, files: Files)
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_files_that_are_too_large_are_refused(server: Server, files: Files, declared: bool) -> None:
+def test_files_that_are_too_large_are_refused(server: Site, files: Files, declared: bool) -> None:
     large = files | {"source": ("large.ply", bytes(2_000_000))}
     if declared:
         answer = server.post(large)
@@ -304,7 +319,7 @@ def test_files_that_are_too_large_are_refused(server: Server, files: Files, decl
     assert left(server) == []
 
 
-def test_fifty_clients_at_once_are_all_served(server: Server, files: Files) -> None:
+def test_fifty_clients_at_once_are_all_served(server: Site, files: Files) -> None:
     async def everyone() -> list[Any]:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(limits=limits, timeout=60) as client:
@@ -368,7 +383,7 @@ def test_what_is_kept_is_bounded_by_its_size(files: Files) -> None:
         assert len(list(server.folder().iterdir())) == 1
 
 
-def test_the_page_carries_its_policy(server: Server) -> None:
+def test_the_page_carries_its_policy(server: Site) -> None:
     page = httpx.get(server.url)
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -1,4 +1,4 @@
-"""The `spoonful` command. Only this file is imported when the `cli` extra is missing."""
+"""The `spoonful` command. Without the `cli` extra only this file is imported."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import io
 import sys
 import warnings
 
-STOPPED = 130  # exit code of what Ctrl-C, or another signal, stopped
+STOPPED = 130  # exit code after Ctrl-C or another signal
+# What a command needs beyond the `cli` extra: the extra that installs everything, and its modules.
+_REGISTER = ("register", ("scipy", "trimesh"))
+_SERVE = ("register,serve", ("scipy", "trimesh", "starlette", "uvicorn", "python_multipart"))
+NEEDS = {"register": _REGISTER, "batch": _REGISTER, "demo": _REGISTER, "serve": _SERVE}
 
 
 def main() -> None:
     """Run the command; every expected failure is one line and a non-zero exit."""
-    from spoonful.extras import MissingExtra, require
+    from spoonful.extras import MissingExtra, require_all
 
     warnings.showwarning = _show
     for stream in (sys.stdout, sys.stderr):
-        # Where there is no degree sign, a question mark will do; a result must not be lost for it.
+        # A terminal without a degree sign shows a question mark instead of failing.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    try:  # Ctrl-C while modules are still being imported is no fault to report either
-        for module in ("typer", "rich"):
-            require(module, extra="cli", why="The spoonful command")
+    try:  # also while modules are being imported
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        extra, modules = NEEDS.get(command, ("cli", ()))
+        needed = ("typer", "rich", "numpy", *modules)
+        require_all(needed, extra=extra, why=f"spoonful {command}".strip())
         from spoonful.cli.app import run
 
         sys.exit(run(sys.argv[1:]))
@@ -32,5 +38,5 @@ def main() -> None:
 
 
 def _show(message: Warning | str, *where: object, **more: object) -> None:
-    """A warning for people: what it says, not the line of code it comes from."""
+    """Print a warning without the line of code that it comes from."""
     print(f"warning: {message}", file=sys.stderr)

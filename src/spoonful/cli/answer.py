@@ -1,4 +1,4 @@
-"""A registration told to people, on a terminal or in a pipe."""
+"""Print a registration as text, on a terminal or in a pipe."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from spoonful.pipeline import Alignment
+from spoonful.pipeline.alignment import Alignment, turn_of
 from spoonful.pipeline.doubt import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
-from spoonful.pipeline.report import SHOWN, axis_text, share_text, turn_of, vector_text
+from spoonful.pipeline.report import SHOWN, axis_text, share_text, vector_text
 from spoonful.view.layers import Fact
 
-# Of the names before what is printed.
+# Columns for the name at the start of a line.
 WIDTH = 12
 
 
@@ -28,7 +28,7 @@ def show(
     written: dict[str, Path],
     scale: float | None = None,
 ) -> None:
-    """Print a result for people."""
+    """Print a result."""
     console.print("T_target_source", style="bold")
     for row in matrix_lines(found.transform.tolist()):
         console.print(f"  {row}")
@@ -62,44 +62,66 @@ def show(
     for note in found.notes:
         line(console, "note", note, "dim")
     for name, path in written.items():
-        console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), f"{path} ({name})"))
+        console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), printable(f"{path} ({name})")))
 
 
 def next_step(found: Alignment, method: str, *, started: bool, page: Path | None) -> str:
-    """What to do about a doubtful result; nothing for a confident one.
+    """Advice for the user; "" if the result is confident and the scales agree.
 
     Args:
         found: the result.
-        method: what was asked for.
-        started: whether a pose to start from was given.
+        method: the method that was asked for.
+        started: true if a pose to start from was given.
         page: the report, if one was written.
     """
-    if found.confident:
-        return ""
     sizes = size_of(found.source.points), size_of(found.target.points)
     ratio = unit_ratio(sizes)
-    if ratio is not None and found.overlap < PART:
-        factor = 1 / ratio if sizes[0] > sizes[1] else ratio
-        return f"if the files' units differ, --scale {factor:.6g} brings the source to the target's"
+    factor = "" if ratio is None else f"{1 / ratio if sizes[0] > sizes[1] else ratio:.6g}"
+    if factor and found.overlap < PART and not found.confident:
+        return f"if the files' units differ, --scale {factor} brings the source to the target's"
+    if any(warning.startswith("scales differ") for warning in found.warnings):
+        return f"if the files' units differ, multiply the source with --scale {factor or 'FACTOR'}"
+    if found.confident:
+        return ""
     look = "look at it with --report page.html" if page is None else f"look at {page}"
     if started:
         return look
     if method in LOCAL:
         return (
             f"{method} starts from where the clouds lie: --method auto searches everywhere, "
-            "--init pose.json says about where the source belongs"
+            "--init pose.json gives a rough pose"
         )
-    return f"{look}; --init pose.json says about where the source belongs"
+    return f"{look}; --init pose.json gives a rough pose to start from"
 
 
 def line(console: Console, name: str, text: str, style: str, color: str = "") -> None:
-    """A name and what there is to say, below each other on a terminal where it is long."""
-    if console.is_terminal:
-        room = max(console.width - WIDTH, 30)
-        text = f"\n{' ' * WIDTH}".join(
-            textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-        )
+    """Print a name and a text, wrapped and indented on a terminal."""
+    text = wrapped(console, " " * WIDTH, text, indent=WIDTH).lstrip()
     console.print(Text.assemble((f"{name:{WIDTH}}", style), (text, color)))
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters, which a terminal would obey, with a question mark.
+
+    >>> printable("scan\x1b[2J.ply")
+    'scan?[2J.ply'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def wrapped(console: Console, opening: str, text: str, *, indent: int) -> str:
+    """`opening` and `text`, on a terminal broken between words at its width."""
+    opening, text = printable(opening), printable(text)
+    if not console.is_terminal:
+        return f"{opening}{text}"
+    return textwrap.fill(
+        text,
+        max(console.width, indent + 30),
+        initial_indent=opening,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def matrix_lines(matrix: Sequence[Sequence[float]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command's frame: its sub-commands, and one place where errors become one line."""
+"""The `spoonful` command: its sub-commands, and errors as one line."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import spoonful
 from spoonful.cli import (
     STOPPED,
     analyze,
+    batch,
     bench,
     compare,
     data,
@@ -30,6 +31,7 @@ from spoonful.cli import (
     train,
     tune,
 )
+from spoonful.cli.answer import printable
 
 app = typer.Typer(
     name="spoonful",
@@ -40,7 +42,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="demo")(demo.demo)
-app.command(name="register")(register.register_command)
+app.command(name="register", context_settings=register.TAKES_MORE)(register.register_command)
+app.command(name="batch")(batch.batch_command)
 app.command(name="serve")(serve.serve_command)
 app.add_typer(data.app, name="data")
 data.app.command(name="show")(show.show)
@@ -60,13 +63,15 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Register 3D point clouds, and learn to.
+    """Register 3D point clouds, and train networks that do.
 
     [bold]Examples[/bold]
 
       spoonful demo --out demo               a built-in pair, with a page
 
       spoonful register a.ply b.pcd --report out.html
+
+      spoonful batch pairs.csv --out results
 
       spoonful data show rpm-crop --item 3   an item of a protocol
 
@@ -84,15 +89,15 @@ def root(
 
 
 def as_help(docstring: str | None) -> str:
-    r"""A docstring as text for a terminal of any width, its examples indented.
+    r"""Convert a docstring to help text that fills any width, its examples indented.
 
-    Its own line ends are for readers of the code, and some versions of typer keep them.
+    Some versions of typer keep the docstring's own line ends.
 
     >>> as_help("Do it.\n\n    First this,\n    then that.\n\n      spoonful it")
     'Do it.\n\nFirst this, then that.\n\n[dim]  [/dim]spoonful it'
     """
     paragraphs = inspect.cleandoc(docstring or "").split("\n\n")
-    # Indented in markup, as typer strips leading spaces where every line has some.
+    # Indented in markup, because typer strips leading spaces.
     return "\n\n".join(
         ("[dim]  [/dim]" if text.startswith("  ") else "") + re.sub(r"\n\s*", " ", text.strip())
         for text in paragraphs
@@ -109,17 +114,18 @@ app.registered_callback.help = as_help(root.__doc__)
 def run(arguments: Sequence[str]) -> int:
     """Run the command with `arguments`; return its exit code.
 
-    0 is success, 2 a mistake of the user's (bad input, a missing file or extra), 1 a fault of
-    ours. `--debug` anywhere shows the traceback of either.
+    0 is success, 2 a user's mistake (bad input, a missing file or extra), 1 a bug. `--debug` shows
+    the traceback.
     """
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"]
+    rest = batch.from_register(rest)
     try:
         outcome = app(args=rest, standalone_mode=False)
     except typer.Abort:
         return STOPPED
     except Exception as error:
-        # Usage errors (unknown option, missing argument) know how to show themselves.
+        # Usage errors (unknown option, missing argument) print themselves.
         show = getattr(error, "show", None)
         if show is not None:
             show()
@@ -128,16 +134,18 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         else:
             message = _line(error)
-            # A message may hold brackets of its own, as in pip install 'spoonful[data]'.
+            # A message may have brackets, as in pip install 'spoonful[data]'.
             line = f"[red]error:[/red] {escape(message)}"
-            Console(stderr=True, soft_wrap=True).print(line, markup=True)
+            console = Console(stderr=True)
+            # On a terminal lines break between words; in a pipe there is one line.
+            console.print(line, markup=True, soft_wrap=not console.is_terminal)
         users_mistake = isinstance(error, (ValueError, TypeError, OSError, ImportError))
         return 2 if users_mistake else 1
     return outcome if isinstance(outcome, int) else 0
 
 
 def _line(error: Exception) -> str:
-    """What went wrong, on one line."""
+    """The message of an error on one line, without control characters."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
-    return " ".join(str(error).split()) or type(error).__name__
+        return printable(f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}")
+    return printable(" ".join(str(error).split())) or type(error).__name__

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from spoonful.cli.answer import wrapped
 from spoonful.names import named
 
-# --help, too, is for the benchmark to answer.
+# The benchmark answers --help itself.
 PASS_THROUGH = {
     "allow_extra_args": True,
     "ignore_unknown_options": True,
@@ -25,12 +27,12 @@ def bench(
     name: Annotated[
         str,
         typer.Argument(
-            help="A file of benchmarks/, without .py. Without one, they are listed.",
+            help="File in benchmarks/, without .py. Default: list them.",
             show_default=False,
         ),
     ] = "",
 ) -> None:
-    """Run a benchmark; further options go to it.
+    """Run a benchmark; all further options are passed to it.
 
     [bold]Examples[/bold]
 
@@ -48,9 +50,10 @@ def bench(
     folder = _benchmarks()
     known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     if not name:
+        console = Console()
         for stem, path in known.items():
             about = ast.get_docstring(ast.parse(path.read_text())) or ""
-            typer.echo(f"{stem:10}  {about.splitlines()[0]}")
+            typer.echo(wrapped(console, f"{stem:12}", about.splitlines()[0], indent=12))
         return
     script = named(name, known, what="benchmark")
     sys.argv = [str(script), *context.args]
@@ -58,8 +61,8 @@ def bench(
 
 
 def _benchmarks() -> Path:
-    """The checkout's benchmarks folder; they time oracles of the tests, so wheels lack them."""
+    """The benchmarks folder of a source checkout; wheels do not have it."""
     for root in (Path.cwd(), *Path(__file__).resolve().parents):
         if (root / "benchmarks" / "layer.py").is_file():
             return root / "benchmarks"
-    raise ValueError("benchmarks come with a source checkout; run this inside one")
+    raise ValueError("benchmarks need a source checkout: run this command inside one")

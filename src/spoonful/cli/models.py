@@ -1,4 +1,4 @@
-"""`spoonful models`: the weights that come with the package, and models as programs."""
+"""`spoonful models`: list, show, check and export the shipped weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from spoonful.evaluation.result import Result
 from spoonful.models import RegistrationModel, save_program
 from spoonful.training import shipped
 
-app = typer.Typer(no_args_is_help=True, help="The weights that come with the package.")
+app = typer.Typer(
+    no_args_is_help=True, help="List, show and export the weights that come with the package."
+)
 
 
 @app.command(name="list")
 def list_models(
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the shipped models, with what they were trained on and how good they are.
+    """List the shipped models with their training data and validation error.
 
     [bold]Examples[/bold]
 
@@ -48,21 +50,23 @@ def list_models(
 
 
 @app.command(name="show")
-def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models list`.")]) -> None:
+def show_model(
+    name: Annotated[str, typer.Argument(help="A name of `spoonful models list`, or a method.")],
+) -> None:
     """Show a model's card: data, protocol, errors, seed, hash, licence.
 
     [bold]Examples[/bold]
 
-      spoonful models show rpmnet-shapes
+      spoonful models show rpmnet
 
       spoonful models show rpmnet-shapes > card.md
     """
-    card = shipped.card(name)
+    card = shipped.card(shipped.DEFAULTS.get(name, name))
     text, console = shipped.as_markdown(card), Console()
     if not console.is_terminal:
         typer.echo(text)
         return
-    # In two halves: a word that is wider than its column would be cut off.
+    # In two halves, because rich cuts off a word that is wider than its column.
     middle = len(card.sha256) // 2
     halves = f"{card.sha256[:middle]} {card.sha256[middle:]}"
     console.print(Markdown(text.replace(card.sha256, halves)))
@@ -70,7 +74,7 @@ def show_model(name: Annotated[str, typer.Argument(help="One of `spoonful models
 
 @app.command(name="check")
 def check_models() -> None:
-    """Load every shipped model, and so compare each file with the hash in its card.
+    """Load every shipped model and compare its file with the hash in its card.
 
     [bold]Examples[/bold]
 
@@ -78,7 +82,7 @@ def check_models() -> None:
     """
     for name in shipped.names():
         shipped.load(name)
-        typer.echo(f"{name}: as its card says")
+        typer.echo(f"{name}: ok")
 
 
 @app.command(name="export")
@@ -87,10 +91,14 @@ def export_model(
         str,
         typer.Argument(help="A shipped model, a training run's folder, or weights as dcp-v2:FILE."),
     ],
-    file: Annotated[Path, typer.Argument(help="NAME.pt2 for torch, NAME.onnx for ONNX runtimes.")],
-    points: Annotated[int, typer.Option(help="Of each cloud, which the file then needs.")] = 1024,
+    file: Annotated[
+        Path, typer.Argument(help="File to write: NAME.pt2 for torch, NAME.onnx for ONNX.")
+    ],
+    points: Annotated[
+        int, typer.Option(help="Points of each cloud; the file is for this number.")
+    ] = 1024,
 ) -> None:
-    """Write a model as a program that needs nothing of this package.
+    """Export a model as a program that runs without this package.
 
     [bold]Examples[/bold]
 
@@ -100,8 +108,8 @@ def export_model(
     """
     network = open_method(model).run
     if not isinstance(network, RegistrationModel):
-        raise ValueError(f"{model} is no network, so there is nothing to export")
-    # torch speaks of its own deprecated names, and of packages that are not needed.
+        raise ValueError(f"{model} is not a network: there is nothing to export")
+    # torch warns of its own deprecated names and of packages that are not needed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
         path = save_program(network, file, points=(points, points))
@@ -111,22 +119,22 @@ def export_model(
 @app.command(name="publish")
 def publish(
     run: Annotated[Path, typer.Argument(help="A training run's folder.")],
-    name: Annotated[str, typer.Argument(help="The name users will type.")],
-    summary: Annotated[str, typer.Option(help="One sentence on it.")],
+    name: Annotated[str, typer.Argument(help="Name of the published model.")],
+    summary: Annotated[str, typer.Option(help="One sentence that describes it.")],
     result: Annotated[
         list[Path] | None, typer.Option(help="Results of `spoonful evaluate`, for the card.")
     ] = None,
     half: Annotated[bool, typer.Option("--half", help="Store it in half precision.")] = False,
     licence: Annotated[str, typer.Option(help="A note for the card.")] = "",
     folder: Annotated[
-        Path, typer.Option(help="Where to.", show_default="the package's own weights")
+        Path, typer.Option(help="Folder to write to.", show_default="the package's own weights")
     ] = shipped.FOLDER,
 ) -> None:
-    """Put a run's best weights among the shipped ones, and write their card.
+    """Copy a run's best weights to the shipped ones, and write their card.
 
     [bold]Examples[/bold]
 
-      spoonful models publish runs/mine mine --summary "RPM-Net for chairs" --folder weights
+      spoonful models publish runs/mine mine --summary "RPM-Net" --folder out
     """
     evaluation: dict[str, dict[str, float]] = {}
     versions: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""`spoonful serve`: a local page to drop two files on."""
+"""`spoonful serve`: a local page that registers two files."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ import typer
 from rich.console import Console
 
 from spoonful.cli.durations import duration
-from spoonful.extras import require
 
 
 def serve_command(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = 8765,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8765,
     allow_network: Annotated[
-        bool, typer.Option("--allow-network", help="Listen where other machines can reach it.")
+        bool, typer.Option("--allow-network", help="Let other machines connect.")
     ] = False,
-    max_mb: Annotated[int, typer.Option(help="The most for two files together, in MB.")] = 200,
+    max_mb: Annotated[int, typer.Option(help="Size limit of both files together, in MB.")] = 200,
     workers: Annotated[
         int | None,
-        typer.Option(help="Registrations at a time, by default one a core, up to 4."),
+        typer.Option(help="Registrations at a time. Default: one per core, up to 4."),
     ] = None,
     timeout: Annotated[
-        str, typer.Option(metavar="90s", help="The longest that a registration may take.")
+        str, typer.Option(metavar="90s", help="Time limit for one registration.")
     ] = "2m",
     open_browser: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
 ) -> None:
-    """Serve a page on which one drops two files and gets the report of their registration.
+    """Serve a local page: drop two files on it and see the report of their registration.
 
-    Only this machine can reach it, unless told otherwise. Uploads are deleted once they are
-    registered; reports, poses and aligned sources after half an hour or when the server stops.
+    Only this machine can connect, unless you add --allow-network. Uploads are deleted once they are
+    registered; results after half an hour or when the server stops.
 
     [bold]Examples[/bold]
 
@@ -46,15 +45,14 @@ def serve_command(
 
       spoonful serve --host 0.0.0.0 --allow-network --max-mb 50
     """
-    for module in ("starlette", "python_multipart"):
-        require(module, extra="serve", why="The local page")
-    uvicorn = require("uvicorn", extra="serve", why="The local page")
+    import uvicorn
+
     from spoonful.serve import Limits, make_app
 
     local = is_local(host)
     if not local and not allow_network:
         raise ValueError(
-            f"--host {host} lets other machines in; add --allow-network if that is what you want"
+            f"--host {host} lets other machines connect; add --allow-network if you want that"
         )
     if max_mb < 1:
         raise ValueError(f"--max-mb must be at least 1, got {max_mb}")
@@ -74,7 +72,7 @@ def serve_command(
         address = address.replace(shown, socket.gethostname())
     if not local:
         console.print(
-            "[yellow]warning:[/yellow] whoever reaches this machine can use this server, "
+            "[yellow]warning:[/yellow] every machine that can connect can use this server, "
             "without a password and without encryption"
         )
     config = uvicorn.Config(
@@ -82,11 +80,11 @@ def serve_command(
         timeout_graceful_shutdown=3,
     )  # fmt: skip
 
-    class Announced(uvicorn.Server):  # type: ignore[misc, name-defined]
+    class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if not self.should_exit:
-                console.print(f"Spoonful is at [bold]{address}[/bold]  (Ctrl-C ends it)")
+                console.print(f"Spoonful is at [bold]{address}[/bold]  (Ctrl-C stops it)")
                 if open_browser:
                     webbrowser.open(address)
 
@@ -97,7 +95,7 @@ def serve_command(
 
 
 def is_local(host: str) -> bool:
-    """Whether an address can be reached from this machine alone.
+    """True if only this machine can connect to an address.
 
     >>> [is_local(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "192.168.1.2")]
     [True, True, True, False, False]
@@ -111,7 +109,7 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, or an error that says why it cannot."""
+    """A listening socket; an error says why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -121,6 +119,6 @@ def listen(host: str, port: int) -> socket.socket:
         made.close()
         why = str(error)
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            why = "it is taken; --port 0 takes any that is free"
+            why = "the port is in use; --port 0 takes any free one"
         raise OSError(f"cannot listen on {host}, port {port}: {why}") from None
     return made

@@ -1,7 +1,6 @@
-"""Two scans in, one trusted or doubted pose out: the whole registration, for users.
+"""Register two scans: `register(source, target)` returns an `Alignment`, a pose with a confidence.
 
-`register(source, target)` takes arrays, files and objects of other libraries, whatever their
-units, density and overlap, and returns an `Alignment`.
+It takes arrays, files and objects of other libraries, of any unit, density and overlap.
 """
 
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches

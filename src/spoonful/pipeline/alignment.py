@@ -1,4 +1,4 @@
-"""The answer to "where does this scan go?", with what one needs to believe or doubt it."""
+"""The result of a registration: a pose, its measures and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.extras import require
+from spoonful.files import plain
 from spoonful.geometry import Pose
 from spoonful.pipeline.posefile import write_pose
-from spoonful.registration import Registration
 
 # Results at least this likely to be right are called confident.
 CONFIDENT = 0.5
@@ -118,20 +118,6 @@ class Alignment:
         """Whether the result is more likely right than wrong."""
         return self.confidence >= CONFIDENT
 
-    @property
-    def registration(self) -> Registration:
-        """The same result in the form every method of the package returns."""
-        stops = tuple(self.poses.values())
-        return Registration(
-            pose=self.pose,
-            poses=Pose(
-                torch.stack([pose.rotation for pose in stops]),
-                torch.stack([pose.translation for pose in stops]),
-            ),
-            inlier_ratio=torch.tensor(self.inlier_ratio, dtype=torch.float64),
-            status=("ok" if self.confident else "doubtful",),
-        )
-
     def apply(self, points: Any) -> Any:
         """Move (N, 3) points of the source to the target's frame.
 
@@ -145,9 +131,17 @@ class Alignment:
         placed = self.pose.apply(torch.from_numpy(array.astype(np.float64))).numpy()
         return placed.astype(array.dtype) if array.dtype.kind == "f" else placed
 
-    def summary(self) -> dict[str, Any]:
-        """All that fits into JSON: the pose, its measures, the warnings and the candidates."""
-        return {
+    def summary(self, **about: Any) -> dict[str, Any]:
+        """The one record of a result that is written, printed or sent, all of it valid JSON.
+
+        The pose file, `--json`, the server's answer and the rows of a batch are views of it.
+
+        Args:
+            about: entries to put first, such as `source="a.ply"`.
+        """
+        turn = turn_of(self.pose.rotation)
+        whole = {
+            **about,
             "T_target_source": self.transform.tolist(),
             "method": self.method,
             "reason": self.reason,
@@ -157,8 +151,8 @@ class Alignment:
             "overlap": self.overlap,
             "confidence": self.confidence,
             "confident": self.confident,
-            "warnings": list(self.warnings),
-            "notes": list(self.notes),
+            "warnings": self.warnings,
+            "notes": self.notes,
             "seconds": self.seconds,
             "units_hint": self.units_hint,
             "voxel": self.voxel,
@@ -166,16 +160,65 @@ class Alignment:
             "candidates": [
                 {"name": c.name, "score": c.score, "seconds": c.seconds} for c in self.candidates
             ],
+            "rotation_degrees": turn.degrees,
+            "rotation_axis": turn.axis,
+            "translation": self.pose.translation.tolist(),
         }
+        record: dict[str, Any] = plain(whole)
+        return record
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> Path:
-        """Write the pose, `about` and `summary()` as JSON, which `read_pose` and `--init` read."""
-        rest = {name: value for name, value in self.summary().items() if name != "T_target_source"}
-        return write_pose(path, self.pose, **about, **rest)
+        """Write the pose and `summary(**about)` as JSON, which `read_pose` and `--init` read."""
+        rest = self.summary(**about)
+        del rest["T_target_source"]
+        return write_pose(path, self.pose, **rest)
 
-    def show(self, **options: Any) -> Path:
-        """Open a page with both clouds in the browser; options as for `report.write_report`."""
-        # The report reads alignments, so it comes after them.
-        from spoonful.pipeline.report import show
+    def show(self, **options: Any) -> None:
+        """Raise an error that names `spoonful.pipeline.report.show`, which replaces this method."""
+        raise AttributeError(
+            "Alignment.show was removed; "
+            "use spoonful.pipeline.report.show(alignment), which takes the same options"
+        )
 
-        return show(self, **options)
+
+class Turn(NamedTuple):
+    """A rotation by an angle about an axis, by the right-hand rule.
+
+    Attributes:
+        degrees: from 0 to 180.
+        axis: a unit vector; None for a rotation by nothing.
+    """
+
+    degrees: float
+    axis: tuple[float, float, float] | None
+
+
+def turn_of(rotation: Tensor) -> Turn:
+    """The angle and axis of a rotation (3, 3), exact for small angles and for half turns alike.
+
+    >>> turn = turn_of(torch.tensor([[-1.0, 0, 0], [0, -1, 0], [0, 0, 1]]))
+    >>> turn.degrees, turn.axis
+    (180.0, (0.0, 0.0, 1.0))
+    >>> turn_of(torch.eye(3))
+    Turn(degrees=0.0, axis=None)
+    """
+    R = rotation.detach().to("cpu", torch.float64)
+    # The quaternion (w, v) is the eigenvector of this matrix's largest eigenvalue, 1 for a rotation
+    # (Bar-Itzhack 2000), which has no bad angles.
+    skew = torch.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    K = R.new_zeros(4, 4)
+    K[0, 0] = R.trace()
+    K[0, 1:] = K[1:, 0] = skew
+    K[1:, 1:] = R + R.T - R.trace() * torch.eye(3, dtype=torch.float64)
+    quaternion = torch.linalg.eigh(K / 3).eigenvectors[:, -1]
+    w, vector = quaternion[0], quaternion[1:]
+    # One of the two signs: a turn of at most 180 degrees, and a half turn about the upper axis.
+    largest = int(vector.abs().argmax())
+    if float(w) < -1e-12 or (abs(float(w)) <= 1e-12 and float(vector[largest]) < 0):
+        w, vector = -w, -vector
+    length = vector.norm()
+    if float(length) < 1e-12:
+        return Turn(0.0, None)
+    degrees = float(torch.rad2deg(2 * torch.atan2(length, w.clamp_min(0.0))))
+    x, y, z = (round(value, 12) + 0.0 for value in (vector / length).tolist())
+    return Turn(degrees, (x, y, z))

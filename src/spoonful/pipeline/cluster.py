@@ -1,13 +1,14 @@
-"""Many pairs over Ray Data: the same function on each block, on every machine of a cluster.
+"""Register many pairs with Ray Data, on every machine of a cluster.
 
-Ray does a block again when the machine or the process that had it is lost. Each block leaves one
-part file, whole or not there, named for the pairs in it: a block that is done again finds it, and
-no pair comes twice into the results.
+Ray repeats a block if its machine or process is lost. Each block leaves one part file, named for
+its pairs and written atomically. A repeated block finds that file, so each pair is in the results
+once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,45 +16,31 @@ from typing import Any
 
 from spoonful.extras import require
 from spoonful.files import write_whole
-from spoonful.pipeline.batches import (
-    PARTS,
-    PRELOAD,
-    Pair,
-    Settings,
-    Task,
-    completed,
-    failed,
-    line_of,
-    rows_in,
-)
-from spoonful.workers import WarmWorker, Worker
+from spoonful.pipeline.parts import PARTS, Task, line_of, rows_in, run_here
+from spoonful.pipeline.runner import Request
 
-# Few enough that a lost block is soon done again, enough that what Ray adds to each is not felt.
+# Small enough to repeat soon if it is lost, large enough to make Ray's overhead negligible.
 LARGEST_BLOCK = 64
-# Of this process of Ray's, kept from block to block: it takes seconds to start.
-_WORKERS: dict[Task, Worker] = {}
 
 
 def run_on_cluster(
-    todo: Sequence[Pair],
+    todo: Sequence[Request],
     keys: Mapping[str, str],
     folder: Path,
-    settings: Settings,
     task: Task,
     timeout: float | None = None,
 ) -> Iterator[int]:
-    """Do the pairs on the cluster that Ray finds, or on this machine alone.
+    """Register the pairs on the cluster that Ray finds, or on this machine alone.
 
     Args:
-        todo: the pairs.
-        keys: what each pair's row is marked with, by id.
-        folder: where the results go; all machines must see it under this path.
-        settings: as for `register_pairs`.
+        todo: the requests.
+        keys: the key of each request, by id, with which its row is marked.
+        folder: the folder for results; all machines must see it under this path.
         task: as for `register_pairs`.
         timeout: as for `register_pairs`.
 
     Yields:
-        The number of pairs in each block that is done.
+        The number of pairs in each finished block.
     """
     ray = require("ray", extra="cluster", why="Registering on a cluster")
     data = require("ray.data", extra="cluster", why="Registering on a cluster")
@@ -64,15 +51,18 @@ def run_on_cluster(
     bars, context.enable_progress_bars = context.enable_progress_bars, False
     try:
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        # Several blocks for each core: no machine waits long for the last.
+        # Several blocks per core, so that no machine waits long for the last one.
         size = max(1, min(LARGEST_BLOCK, len(todo) // (4 * cores)))
-        items = [asdict(pair) | {"key": keys[pair.id]} for pair in todo]
+        items = [
+            {"id": each.id, "key": keys[each.id], "request": json.dumps(asdict(each))}
+            for each in todo
+        ]
         blocks = -(-len(items) // size)
         dataset = data.from_items(items, override_num_blocks=blocks).map_batches(
             do_block,
             batch_size=None,
             batch_format="pyarrow",
-            fn_args=(str(folder.resolve()), settings, task, timeout),
+            fn_args=(str(folder.resolve()), task, timeout),
             num_cpus=1,
         )
         for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -83,23 +73,14 @@ def run_on_cluster(
             ray.shutdown()
 
 
-def do_block(
-    block: Any, folder: str, settings: Settings, task: Task, timeout: float | None = None
-) -> Any:
-    """Do the pairs of one block, an Arrow table, and leave them in one part file."""
-    asked = block.to_pylist()
-    digest = hashlib.sha256("\n".join(item["key"] for item in asked).encode()).hexdigest()
+def do_block(block: Any, folder: str, task: Task, timeout: float | None = None) -> Any:
+    """Register the pairs of one block, an Arrow table, and write their rows to one part file."""
+    keys = {item["id"]: item["key"] for item in block.to_pylist()}
+    digest = hashlib.sha256("\n".join(keys.values()).encode()).hexdigest()
     part = Path(folder) / PARTS / f"block-{digest[:32]}.jsonl"
     if not part.is_file() or any(row["status"] == "failed" for row in rows_in(part)):
-        worker = _WORKERS.setdefault(task, WarmWorker(task, preload=PRELOAD))
-        lines = []
-        for item in asked:
-            key = item.pop("key")
-            pair = Pair(**item)
-            try:
-                row = completed(pair, worker(pair, settings, timeout=timeout))
-            except Exception as error:
-                row = failed(pair, error)
-            lines.append(line_of(row | {"key": key}))
+        requests = [Request(**json.loads(text)) for text in block["request"].to_pylist()]
+        rows = run_here(requests, task, 1, timeout)
+        lines = [line_of(row | {"key": keys[row["id"]]}) for row in rows]
         write_whole(part, "".join(lines).encode())
     return block.select(["id"])

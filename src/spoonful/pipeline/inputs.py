@@ -1,24 +1,16 @@
-"""What users have at hand, as a cloud: arrays, tensors, files, objects of other libraries."""
+"""Convert arrays, tensors, files and objects of other libraries to a cloud."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from spoonful.data.clouds import (
-    DEFAULT_SAMPLES,
-    Cloud,
-    CloudFileError,
-    Mesh,
-    read_cloud,
-    read_mesh,
-)
+from spoonful.data.clouds import Cloud, Mesh, read
 from spoonful.data.sampling.common import unit
+from spoonful.extras import require
 
 # Points taken from a mesh: about as many as a scan of one object has.
 MESH_SAMPLES = 20_000
@@ -32,22 +24,22 @@ def as_cloud(
     mesh_samples: int = MESH_SAMPLES,
     seed: int = 0,
 ) -> Cloud:
-    """One cloud of finite float64 points from whatever holds points.
+    """Convert to one cloud of finite float64 points.
 
-    Taken are: a path to any file that `read_cloud` reads; (N, 3) arrays and tensors, or anything
-    numpy can make one of; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh`
-    of this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds
-    of trimesh. Of a mesh `mesh_samples` points are taken, uniformly by area. Points with NaN or
-    infinite coordinates, which depth cameras write where they saw nothing, are left out, and
-    counted in `Cloud.dropped`.
+    Accepted are: a path to any file that `read` reads; (N, 3) arrays and tensors, or anything that
+    numpy converts to one; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh` of
+    this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds of
+    trimesh. A mesh is sampled at `mesh_samples` points, uniformly by area. Points with NaN or
+    infinite coordinates, which depth cameras write for missing depth, are left out and counted in
+    `Cloud.dropped`.
 
     Args:
         value: the points.
-        name: how errors call it.
-        normals: (N, 3) array or tensor, one for each point of `value`; None takes those that
-            `value` carries, if any.
-        mesh_samples: points to take from a mesh.
-        seed: of the points taken from a mesh.
+        name: the name of `value` in errors.
+        normals: (N, 3) array or tensor, one for each point of `value`; None takes the normals of
+            `value`, if it has any.
+        mesh_samples: points to sample from a mesh.
+        seed: seed of that sampling.
 
     Raises:
         ValueError: not points, no finite point, or normals that do not fit.
@@ -89,24 +81,16 @@ def as_cloud(
     )
 
 
-def scaled(cloud: Cloud, factor: float) -> Cloud:
-    """A cloud so many times as large, about the origin: one in millimetres by 0.001 has metres.
-
-    >>> scaled(Cloud(torch.tensor([[1000.0, 0, 500]])), 0.001).points
-    tensor([[1.0000, 0.0000, 0.5000]])
-    """
-    return replace(cloud, points=cloud.points * factor)
-
-
 def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
-    """`value` as a cloud, not yet judged."""
+    """`value` as a cloud, not yet checked."""
     if isinstance(value, Cloud):
         return value
     generator = torch.Generator().manual_seed(seed)
     if isinstance(value, Mesh):
-        return value.sample(samples, generator)
+        return _sample(value, name, samples, generator)
     if isinstance(value, str | os.PathLike):
-        return _read(value, samples, generator)
+        shape = read(value, drop_nonfinite=True)
+        return _open(shape, os.fspath(value), samples, seed)
     if isinstance(value, Tensor):
         return _from_table(value, name)
     kind = type(value).__module__.split(".")[0]
@@ -117,22 +101,11 @@ def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
     return _from_table(_tensor(value, name), name)
 
 
-def _read(path: str | os.PathLike[str], samples: int, generator: torch.Generator) -> Cloud:
-    cloud = read_cloud(path, generator=generator, drop_nonfinite=True)
-    if len(cloud) == DEFAULT_SAMPLES:
-        # Perhaps a mesh, of which read_cloud takes this many points: too few for us.
-        with contextlib.suppress(CloudFileError):
-            return read_mesh(path, drop_nonfinite=True).sample(samples, generator)
-    return cloud
-
-
 def _tensor(value: Any, name: str) -> Tensor:
-    """What numpy can make an array of numbers of, as a float64 tensor."""
+    """Convert anything that numpy can make an array of to a float64 tensor."""
     if isinstance(value, Tensor):
         found = value
     else:
-        from spoonful.extras import require
-
         np = require("numpy", extra="data", why="Registering arrays")
         try:
             array = np.asarray(value)
@@ -197,4 +170,11 @@ def _mesh(vertices: Any, faces: Any, name: str, samples: int, generator: torch.G
     triangles = _tensor(faces, name).reshape(-1, 3).to(torch.int64)
     if len(triangles) == 0:
         return Cloud(points)
-    return Mesh(points, triangles).sample(samples, generator)
+    return _sample(Mesh(points, triangles), name, samples, generator)
+
+
+def _sample(mesh: Mesh, name: str, samples: int, generator: torch.Generator) -> Cloud:
+    try:
+        return mesh.sample(samples, generator)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

@@ -1,11 +1,11 @@
-"""Lengths with units, as people type them."""
+"""Parse lengths with units, such as "5mm"."""
 
 from __future__ import annotations
 
 import math
 import re
 
-# Of each unit, in metres.
+# The length of each unit in metres.
 UNITS = {
     "um": 1e-6,
     "mm": 1e-3,
@@ -19,7 +19,7 @@ UNITS = {
 
 
 def length(text: str, unit: str, name: str) -> float:
-    """A length in the files' units: "5mm", "0.05 m", or a plain number of them.
+    """Parse a length: "5mm", "0.05 m", or a number without unit. Returns it in the files' unit.
 
     >>> length("5mm", "m", "--voxel"), length("5", "mm", "--voxel"), length("1in", "mm", "--voxel")
     (0.005, 5.0, 25.4)

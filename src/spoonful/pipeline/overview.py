@@ -1,4 +1,4 @@
-"""The page that leads to the reports of many pairs: what went wrong first, the numbers, links."""
+"""Write the index page of a batch: a table of all pairs with their numbers and links."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from spoonful.view.layers import number
 from spoonful.view.listing import Cell, write_listing
 
 OVERVIEW = "index.html"
-# In the order in which they are listed.
+# In the order of the table.
 MARKS = {"failed": "failed", "doubtful": "doubtful", "confident": "good"}
 
 
 def report_name(pair: str) -> str:
-    """The file of a pair's report, whatever the pair is called; never that of the overview.
+    """The file name of a pair's report, valid for any id and never that of the index page.
 
     >>> report_name("hall 1/b"), report_name("Index")
     ('hall 1%2Fb.html', '%49ndex.html')
     """
     name = f"{quote(pair, safe=' ')}.html"
-    # Not every file system tells capitals from small letters.
+    # Some file systems ignore case.
     return f"%{ord(name[0]):X}{name[1:]}" if name.lower() == OVERVIEW else name
 
 
@@ -34,13 +34,13 @@ def write_overview(
 ) -> Path:
     """Write a page with a table of all pairs that links to the reports beside it.
 
-    Pairs that failed come first, then those that are doubtful, each in the order of the rows; a
-    click on a column's head sorts anew. A report that is not there is not linked.
+    Failed pairs come first, then doubtful ones, each in the order of the rows. A click on a
+    column's head sorts by it. A report that does not exist is not linked.
 
     Args:
         folder: where the reports are, `report_name(id)` each.
         rows: what `register_pairs` returns.
-        unit: of the files, for the heads of columns; "" where it is not known.
+        unit: of the files, for the heads of columns; "" if it is not known.
 
     Returns:
         The page, `index.html` in that folder.
@@ -71,10 +71,10 @@ def write_overview(
 def _cells(row: Mapping[str, Any], folder: Path, home: str, rank: int) -> list[Cell]:
     status = row["status"]
     outside = f"{home}{os.sep}" if home else ""
-    # The report of a pair that failed is one of an earlier day.
+    # If a pair failed, its report is from an earlier run.
     name = "" if status == "failed" else report_name(row["id"])
     link = quote(name) if name and os.path.isfile(folder / name) else ""
-    remarks = [row["message"]] if status == "failed" else row["warnings"]
+    remarks = [text for text in (row["message"], *row["warnings"]) if text]
     return [
         Cell(row["id"], link=link),
         Cell(status.capitalize(), rank, mark=MARKS[status]),
@@ -93,7 +93,7 @@ def _number(value: float | None, shown: Callable[[float], str]) -> Cell:
 
 
 def _common(paths: Sequence[str]) -> str:
-    """The folder that all files are in; "" where there is none but the root."""
+    """The folder that all files are in; "" if that is the root or there is none."""
     try:
         home = os.path.commonpath([os.path.dirname(path) for path in paths])
     except ValueError:  # some from the root and some not, on several drives, or none at all

@@ -1,4 +1,4 @@
-"""A registration as a page to turn with the mouse: before, after, matches, residuals, numbers."""
+"""Write a registration as an HTML page: before, after, matches, residuals, numbers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from spoonful.extras import require
-from spoonful.files import plain
 from spoonful.geometry import Pose
-from spoonful.pipeline.alignment import Alignment
+from spoonful.pipeline.alignment import Alignment, turn_of
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -123,69 +122,6 @@ def show(alignment: Alignment, **options: Any) -> Path:
     page = write_report(folder / "registration.html", alignment, **options)
     webbrowser.open(page.as_uri())
     return page
-
-
-def record(alignment: Alignment, names: Sequence[str], unit: str = "") -> dict[str, Any]:
-    """The result for programs: all that fits into JSON.
-
-    Args:
-        alignment: what `register` returned.
-        names: of source and target.
-        unit: of the clouds' coordinates; "" where it is not known.
-    """
-    turn = turn_of(alignment.pose.rotation)
-    return {
-        "source": names[0],
-        "target": names[1],
-        "unit": unit or None,
-        **plain(alignment.summary()),
-        "rotation_degrees": turn.degrees,
-        "rotation_axis": None if turn.axis is None else list(turn.axis),
-        "translation": alignment.pose.translation.tolist(),
-    }
-
-
-class Turn(NamedTuple):
-    """A rotation by an angle about an axis, by the right-hand rule.
-
-    Attributes:
-        degrees: from 0 to 180.
-        axis: a unit vector; None for a rotation by nothing.
-    """
-
-    degrees: float
-    axis: tuple[float, float, float] | None
-
-
-def turn_of(rotation: Tensor) -> Turn:
-    """The angle and axis of a rotation (3, 3), exact for small angles and for half turns alike.
-
-    >>> turn = turn_of(torch.tensor([[-1.0, 0, 0], [0, -1, 0], [0, 0, 1]]))
-    >>> turn.degrees, turn.axis
-    (180.0, (0.0, 0.0, 1.0))
-    >>> turn_of(torch.eye(3))
-    Turn(degrees=0.0, axis=None)
-    """
-    R = rotation.detach().to("cpu", torch.float64)
-    # The quaternion (w, v) is the eigenvector of this matrix's largest eigenvalue, 1 for a rotation
-    # (Bar-Itzhack 2000), which has no bad angles.
-    skew = torch.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    K = R.new_zeros(4, 4)
-    K[0, 0] = R.trace()
-    K[0, 1:] = K[1:, 0] = skew
-    K[1:, 1:] = R + R.T - R.trace() * torch.eye(3, dtype=torch.float64)
-    quaternion = torch.linalg.eigh(K / 3).eigenvectors[:, -1]
-    w, vector = quaternion[0], quaternion[1:]
-    # One of the two signs: a turn of at most 180 degrees, and a half turn about the upper axis.
-    largest = int(vector.abs().argmax())
-    if float(w) < -1e-12 or (abs(float(w)) <= 1e-12 and float(vector[largest]) < 0):
-        w, vector = -w, -vector
-    length = vector.norm()
-    if float(length) < 1e-12:
-        return Turn(0.0, None)
-    degrees = float(torch.rad2deg(2 * torch.atan2(length, w.clamp_min(0.0))))
-    x, y, z = (round(value, 12) + 0.0 for value in (vector / length).tolist())
-    return Turn(degrees, (x, y, z))
 
 
 def verdict(alignment: Alignment) -> Verdict:

@@ -1,68 +1,42 @@
-"""What is moved, as its file has it: read with its triangles, written where it belongs."""
+"""A cloud or a mesh, scaled or moved with its normals."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from spoonful.data.clouds import (
-    DEFAULT_SAMPLES,
-    FORMATS,
-    Cloud,
-    CloudFileError,
-    Mesh,
-    read_cloud,
-    read_mesh,
-    write_cloud,
-    write_mesh,
-)
-from spoonful.data.clouds.formats import format_of
+from spoonful.data.clouds import Cloud, Mesh
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
-from spoonful.pipeline.alignment import Alignment
-from spoonful.pipeline.inputs import scaled
 
 
-def read_shape(path: Path) -> Cloud | Mesh:
-    """The triangles of a file that has some, else its points."""
-    cloud = read_cloud(path, drop_nonfinite=True)
-    if len(cloud) == DEFAULT_SAMPLES and FORMATS[path.suffix.lower()].meshes:
-        try:
-            return read_mesh(path, drop_nonfinite=True)
-        except CloudFileError:
-            return cloud
-    return cloud
+def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
+    """Multiply all coordinates; a factor of 0.001 turns millimetres into metres.
 
-
-def scaled_shape(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
-    """A cloud or a mesh so many times as large, about the origin."""
+    >>> scaled(Cloud(torch.tensor([[1000.0, 0, 500]])), 0.001).points
+    tensor([[1.0000, 0.0000, 0.5000]])
+    """
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor)
-    return scaled(shape, factor)
+    return replace(shape, points=shape.points * factor)
 
 
-def write_moved(path: Path, shape: Cloud | Mesh, found: Alignment) -> Path:
-    """Write the source where it belongs, with all it carries; whole or not at all.
-
-    A mesh stays a mesh where the format has triangles.
-    """
-    if isinstance(shape, Mesh) and format_of(path).meshes:
-        write_mesh(path, replace(shape, vertices=_moved(shape.vertices, found.pose)))
-        return path
-    cloud = found.source if isinstance(shape, Mesh) else shape
-    points = _moved(cloud.points, found.pose)
-    normals = cloud.normals
+def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
+    """The shape at `pose`, its normals turned with it, computed in float64."""
+    if isinstance(shape, Mesh):
+        return replace(shape, vertices=_moved(shape.vertices, pose))
+    points = _moved(shape.points, pose)
+    normals = shape.normals
     if normals is not None:
-        normals = rotate(found.pose.rotation, normals.to(torch.float64)).to(points.dtype)
-    write_cloud(path, Cloud(points, normals, cloud.colors))
-    return path
+        normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
+    return replace(shape, points=points, normals=normals)
 
 
-def _moved(points: torch.Tensor, pose: Pose) -> torch.Tensor:
-    """Points at the pose; in float32 if they were and nothing is lost by it."""
-    moved = pose.apply(points.to(torch.float64))
-    extent = float((moved.amax(0) - moved.amin(0)).max())
-    rounding = float(moved.abs().max()) * 2**-24
-    return moved if rounding > 1e-5 * extent else moved.to(points.dtype)
+def _moved(points: Tensor, pose: Pose) -> Tensor:
+    """The moved points; in float32 if they were float32 and rounding loses nothing."""
+    result = pose.apply(points.to(torch.float64))
+    extent = float((result.amax(0) - result.amin(0)).max())
+    rounding = float(result.abs().max()) * 2**-24
+    return result if rounding > 1e-5 * extent else result.to(points.dtype)

@@ -1,4 +1,4 @@
-"""A local page on which one drops two files and gets the report of their registration.
+"""Serve a local page that registers two files and shows the report.
 
 >>> from spoonful.serve import Limits, make_app
 """

@@ -1,10 +1,9 @@
-"""The server: a page to drop two files on, their registration, and what it gave for a while."""
+"""The server: a page for two files, their registration, and its results for a limited time."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import secrets
 import shutil
 import tempfile
@@ -23,7 +22,8 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as WebRequest
 from starlette.responses import (
     FileResponse,
     HTMLResponse,
@@ -36,31 +36,36 @@ from starlette.routing import Route
 import spoonful
 from spoonful.data.clouds import FORMATS
 from spoonful.pipeline import METHODS
-from spoonful.pipeline.batches import PRELOAD
-from spoonful.pipeline.lengths import UNITS, length
+from spoonful.pipeline.lengths import UNITS
+from spoonful.pipeline.runner import PRELOAD, Request
 from spoonful.serve.guard import Guard, TooLarge, too_large
-from spoonful.serve.jobs import Job, run_job, shown_name, suffix_of
+from spoonful.serve.jobs import run_limited, shown_name, suffix_of
 from spoonful.serve.limits import Limits
 from spoonful.view.markup import asset, policy
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
-Task = Callable[[Job], dict[str, Any]]
+Task = Callable[[Request, int], dict[str, Any]]
 FIELDS = ("method", "voxel", "unit", "scale")
 
 
 class Kept(NamedTuple):
-    """A report that can still be fetched, with the pose and the moved source."""
+    """Results that can still be fetched.
 
-    job: Job  # its files are those in `folder` now
-    folder: Path
+    Attributes:
+        report: the page.
+        pose: the pose file.
+        aligned: the moved source; the file may be missing.
+        record: the result as JSON.
+        size: bytes of all files.
+        made: when, by `time.monotonic`.
+    """
+
+    report: Path
+    pose: Path
+    aligned: Path
     record: dict[str, Any]
     size: int
     made: float
-
-    @property
-    def aligned(self) -> Path:
-        """The moved source, which may not be there."""
-        return self.folder / self.job.aligned.name
 
 
 def make_app(
@@ -68,49 +73,49 @@ def make_app(
     *,
     hosts: Iterable[str] = (),
     any_address: bool = False,
-    task: Task = run_job,
+    task: Task = run_limited,
 ) -> Starlette:
     """The server as an ASGI application.
 
     Args:
         limits: None takes the defaults.
-        hosts: names the server goes by, besides localhost, 127.0.0.1 and ::1.
-        any_address: whether it also goes by any bare IP address; for servers others may use.
-        task: what is done with two files, at the top level of a module.
+        hosts: host names of the server, besides localhost, 127.0.0.1 and ::1.
+        any_address: accept any bare IP address as host name; for servers on a network.
+        task: the function that a worker runs with a request, at the top level of a module.
 
     Returns:
         An application with these routes. `GET /` is the page. `POST /register` takes a form with
-        the files `source` and `target` and perhaps `method`, `voxel`, `unit` and `scale`, and
-        answers with JSON where that is accepted, else by leading to the report.
+        the files `source` and `target` and perhaps `method`, `voxel`, `unit` and `scale`. It
+        answers with JSON if the client accepts that, else with a redirect to the report.
         `GET /reports/NAME` is the report, `GET /reports/NAME.json` the numbers; `?save` makes a
         download of either. `GET /reports/NAME/pose` is the pose file and `GET
         /reports/NAME/aligned` the moved source, both as downloads.
     """
-    desk = Desk(limits or Limits(), task)
+    server = Server(limits or Limits(), task)
     return Starlette(
         routes=[
-            Route("/", desk.front),
-            Route("/register", desk.register, methods=["POST"]),
-            Route("/reports/{name}.json", desk.numbers),
-            Route("/reports/{name}", desk.report),
-            Route("/reports/{name}/pose", desk.pose),
-            Route("/reports/{name}/aligned", desk.aligned),
+            Route("/", server.front),
+            Route("/register", server.register, methods=["POST"]),
+            Route("/reports/{name}.json", server.numbers),
+            Route("/reports/{name}", server.report),
+            Route("/reports/{name}/pose", server.pose),
+            Route("/reports/{name}/aligned", server.aligned),
         ],
         middleware=[
             Middleware(
                 Guard,
                 hosts=tuple(hosts),
                 any_address=any_address,
-                largest=desk.limits.upload + 2**16,  # the form around the files
+                largest=server.limits.upload + 2**16,  # the form around the files
             )
         ],
         exception_handlers={HTTPException: _refused},
-        lifespan=desk.open,
+        lifespan=server.open,
     )
 
 
-class Desk:
-    """Takes files, has them registered, keeps the reports."""
+class Server:
+    """Receives files, has workers register them, and keeps the results for a while."""
 
     def __init__(self, limits: Limits, task: Task) -> None:
         self.limits = limits
@@ -121,15 +126,15 @@ class Desk:
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
-        """The workers and a private folder, for as long as the server runs."""
+        """Hold the workers and a private folder while the server runs."""
         del app
         with tempfile.TemporaryDirectory(prefix="spoonful-") as folder:
             self.folder = Path(folder)
-            # Some upload while others are registered, and no more: the disk is finite.
+            # A few more uploads than workers; the others wait, to bound the disk space in use.
             self.uploads = asyncio.Semaphore(self.limits.workers + 2)
             self.free: asyncio.Queue[Worker] = asyncio.Queue()
             workers = [WarmWorker(self.task, preload=PRELOAD) for _ in range(self.limits.workers)]
-            self.threads = ThreadPoolExecutor(len(workers))  # each waits for one worker
+            self.threads = ThreadPoolExecutor(len(workers))  # one thread waits per worker
             for worker in workers:
                 worker.start()
                 self.free.put_nowait(worker)
@@ -145,13 +150,13 @@ class Desk:
                     worker.stop()
 
     async def tidy(self) -> None:
-        """Delete reports whose time has come."""
+        """Delete old results, again and again."""
         while True:
             await asyncio.sleep(min(5.0, self.limits.keep_seconds / 2))
             self.drop_old()
 
     def drop_old(self) -> None:
-        """Delete reports that are too old, too many or too large together."""
+        """Delete the oldest results beyond the limits on age, number and size."""
         oldest = time.monotonic() - self.limits.keep_seconds
         total = sum(kept.size for kept in self.kept.values())
         for name, kept in [*self.kept.items()]:  # in the order they were made
@@ -159,21 +164,21 @@ class Desk:
             if len(self.kept) > self.limits.reports or kept.made < oldest or crowded:
                 total -= kept.size
                 del self.kept[name]
-                # Some systems delete no file that is being sent: it goes with the server.
-                shutil.rmtree(kept.folder, ignore_errors=True)
+                # Windows does not delete a file that is being sent; it is deleted at the end.
+                shutil.rmtree(kept.report.parent, ignore_errors=True)
 
-    async def front(self, request: Request) -> Response:
-        """The page to drop files on."""
+    async def front(self, request: WebRequest) -> Response:
+        """Answer with the page for two files."""
         del request
         return HTMLResponse(self.page, headers={"Content-Security-Policy": self.policy})
 
-    async def register(self, request: Request) -> Response:
-        """Take two files and answer with the result."""
+    async def register(self, request: WebRequest) -> Response:
+        """Answer two uploaded files with the result."""
         if self.in_line >= self.limits.waiting:
             raise HTTPException(503, "Too many are waiting. Try again.", {"Retry-After": "10"})
         self.in_line += 1
         try:
-            # Nothing of the files is read before their turn has come.
+            # The upload is not read before a slot is free.
             async with self.uploads:
                 name, kept = await self.take(request)
         finally:
@@ -185,12 +190,12 @@ class Desk:
         links = {"report": report, "pose": f"{report}/pose", "aligned": aligned}
         return JSONResponse(kept.record | links)
 
-    async def take(self, request: Request) -> tuple[str, Kept]:
-        """Receive the files, have them registered, delete them; the report's name and the rest."""
+    async def take(self, request: WebRequest) -> tuple[str, Kept]:
+        """Receive the files, register and delete them; the name and files of the results."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-") as folder:
             try:
                 async with asyncio.timeout(self.limits.upload_seconds):
-                    job = await self.receive(request, Path(folder))
+                    asked = await self.receive(request, Path(folder))
             except TimeoutError:
                 raise HTTPException(408, "The upload took too long.") from None
             except TooLarge:
@@ -198,7 +203,7 @@ class Desk:
             except ClientDisconnect:
                 raise HTTPException(400, "The upload was broken off.") from None
             try:
-                record = await self.work(job)
+                record = await self.work(asked)
             except TimeLimit:
                 limit = f"{self.limits.seconds:g} s"
                 raise HTTPException(422, f"The registration took more than {limit}.") from None
@@ -207,43 +212,49 @@ class Desk:
             except MemoryError:
                 raise HTTPException(422, "The files need more memory than there is.") from None
             except Exception as error:
-                raise HTTPException(422, _own_words(error, job)) from None
+                raise HTTPException(422, _with_own_names(error, asked)) from None
             name = secrets.token_urlsafe(16)
-            kept = self.keep(job, record, self.folder / name)
+            kept = self.keep(asked, record, self.folder / name)
         self.kept[name] = kept
         self.drop_old()
         return name, kept
 
-    def keep(self, job: Job, record: dict[str, Any], folder: Path) -> Kept:
-        """Take what a job has made out of the folder of the upload, which goes."""
-        if job.aligned.is_file() and job.aligned.stat().st_size > self.limits.kept:
-            job.aligned.unlink()
-        size = sum(path.stat().st_size for path in Path(job.out).iterdir())
-        Path(job.out).rename(folder)
-        return Kept(job, folder, record, size, time.monotonic())
+    def keep(self, asked: Request, record: dict[str, Any], folder: Path) -> Kept:
+        """Move the outputs of a request out of the upload's folder, which will be deleted."""
+        made, output = Path(asked.report).parent, Path(asked.output)
+        if output.is_file() and output.stat().st_size > self.limits.kept:
+            output.unlink()
+        size = sum(path.stat().st_size for path in made.iterdir())
+        made.rename(folder)
+        report, pose, aligned = (
+            folder / Path(path).name for path in (asked.report, asked.pose, asked.output)
+        )
+        return Kept(report, pose, aligned, record, size, time.monotonic())
 
-    async def work(self, job: Job) -> dict[str, Any]:
-        """Have a job done by the next worker that is free."""
+    async def work(self, asked: Request) -> dict[str, Any]:
+        """Run a request in the next worker that is free."""
         worker = await self.free.get()
 
         def finished(future: asyncio.Future[dict[str, Any]]) -> None:
             self.free.put_nowait(worker)
             if not future.cancelled():
-                future.exception()  # has been seen, also where nobody waits any more
+                future.exception()  # mark it as retrieved, in case the client has disconnected
 
-        call = partial(worker, job, timeout=self.limits.seconds)
+        call = partial(worker, asked, self.limits.memory, timeout=self.limits.seconds)
         future = asyncio.get_running_loop().run_in_executor(self.threads, call)
         future.add_done_callback(finished)
-        # Whoever waits may be gone before the worker is done with it.
+        # If the client disconnects, the worker still finishes before it is free again.
         return await asyncio.shield(future)
 
-    async def receive(self, request: Request, folder: Path) -> Job:
-        """The files of a form, in a folder, under names of our own."""
+    async def receive(self, request: WebRequest, folder: Path) -> Request:
+        """Write the files of a form to a folder, under fixed names; the request for them."""
         if not request.headers.get("content-type", "").startswith("multipart/form-data"):
             raise HTTPException(415, "Send a form with the files source and target.")
+        out = folder / "out"
+        out.mkdir()
         try:
             async with request.form(max_files=2, max_fields=len(FIELDS)) as form:
-                options = {name: str(form.get(name, "")).strip() for name in FIELDS}
+                options = {name: str(form.get(name, "")).strip()[:50] for name in FIELDS}
                 paths, names = [], []
                 for role in ("source", "target"):
                     file = form.get(role)
@@ -253,75 +264,65 @@ class Desk:
                     path = folder / f"{role}{suffix_of(name)}"
                     with path.open("wb") as copy:
                         await asyncio.to_thread(shutil.copyfileobj, file.file, copy, 1 << 20)
-                    paths.append(str(path))
+                    paths.append(path)
                     names.append(name)
-            method, unit = options["method"] or "auto", options["unit"]
-            if method not in METHODS:
-                raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method[:50]!r}")
-            if unit and unit not in UNITS:
-                raise ValueError(f"unit must be one of {', '.join(UNITS)}, got {unit[:50]!r}")
-            voxel = length(options["voxel"][:50], unit, "voxel") if options["voxel"] else None
-            scale = _factor(options["scale"][:50])
+            return Request(
+                source=str(paths[0]),
+                target=str(paths[1]),
+                method=options["method"] or "auto",
+                voxel=options["voxel"] or None,
+                unit=options["unit"],
+                scale=_factor(options["scale"]),
+                output=str(out / f"aligned{paths[0].suffix}"),
+                pose=str(out / "pose.json"),
+                report=str(out / "report.html"),
+                names=(names[0], names[1]),
+            )
         except HTTPException as error:
-            # What Starlette says of a form it cannot read.
+            # Starlette's own message about a form that it cannot read.
             raise HTTPException(error.status_code, error.detail) from None
         except (ValueError, MultiPartException) as error:
             raise HTTPException(400, str(error)) from None
-        out = folder / "out"
-        out.mkdir()
-        return Job(
-            source=paths[0],
-            target=paths[1],
-            names=(names[0], names[1]),
-            out=str(out),
-            method=method,
-            voxel=voxel,
-            unit=unit,
-            scale=scale,
-            memory=self.limits.memory,
-        )
 
-    async def report(self, request: Request) -> Response:
-        """A report, to look at or to save."""
+    async def report(self, request: WebRequest) -> Response:
+        """Answer with a report, to view or to save."""
         kept = self.find(request)
-        # The page has a policy of its own; it may stand in a frame of ours alone.
+        # The page has its own policy; only our own page may show it in a frame.
         headers = {"Content-Security-Policy": "frame-ancestors 'self'"}
         saved = "registration.html" if "save" in request.query_params else None
-        page = kept.folder / kept.job.report.name
-        return FileResponse(page, headers=headers, media_type="text/html", filename=saved)
+        return FileResponse(kept.report, headers=headers, media_type="text/html", filename=saved)
 
-    async def numbers(self, request: Request) -> Response:
-        """The result for programs, to look at or to save: a pose file with more in it."""
+    async def numbers(self, request: WebRequest) -> Response:
+        """Answer with the result as JSON, to view or to save; it is also a pose file."""
         kept = self.find(request)
         save = {"Content-Disposition": 'attachment; filename="pose.json"'}
         headers = save if "save" in request.query_params else {}
         text = json.dumps(kept.record, indent=1) + "\n"
         return Response(text, headers=headers, media_type="application/json")
 
-    async def pose(self, request: Request) -> Response:
-        """The pose file, to save."""
-        kept = self.find(request)
-        path = kept.folder / kept.job.pose.name
+    async def pose(self, request: WebRequest) -> Response:
+        """Answer with the pose file, to save."""
+        path = self.find(request).pose
         return FileResponse(path, media_type="application/json", filename=path.name)
 
-    async def aligned(self, request: Request) -> Response:
-        """The moved source, to save."""
+    async def aligned(self, request: WebRequest) -> Response:
+        """Answer with the moved source, to save."""
         kept = self.find(request)
         if not kept.aligned.is_file():
             raise HTTPException(404, "The moved source is too large to be kept.")
-        saved = f"{Path(kept.job.names[0]).stem}-aligned{kept.aligned.suffix}"
+        saved = f"{Path(kept.record['source']).stem}-aligned{kept.aligned.suffix}"
         return FileResponse(kept.aligned, media_type="application/octet-stream", filename=saved)
 
-    def find(self, request: Request) -> Kept:
-        """The report that an address names."""
+    def find(self, request: WebRequest) -> Kept:
+        """The results that an address names."""
         kept = self.kept.get(request.path_params["name"])
         if kept is None:
             raise HTTPException(404, "There is no such report, or no longer.")
         return kept
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """An error for whoever asked: JSON for programs and our page, a sentence for the rest."""
+async def _refused(request: WebRequest, error: Exception) -> Response:
+    """Answer with an error: JSON if the client accepts it, else one line of text."""
     assert isinstance(error, HTTPException)
     if "application/json" in request.headers.get("accept", ""):
         body: Response = JSONResponse(
@@ -333,27 +334,24 @@ async def _refused(request: Request, error: Exception) -> Response:
     return body
 
 
-def _factor(text: str) -> float:
-    """A number to multiply by; one where none is given."""
+def _factor(text: str) -> float | None:
+    """Parse the number to multiply by; None if there is no text."""
     try:
-        value = float(text or 1)
+        return float(text) if text else None
     except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise ValueError(f"scale must be a number above 0, such as 0.001, got {text!r}")
-    return value
+        raise ValueError(f"scale must be a number above 0, such as 0.001, got {text!r}") from None
 
 
-def _own_words(error: Exception, job: Job) -> str:
-    """An error's message with the files' names as their owner knows them."""
+def _with_own_names(error: Exception, asked: Request) -> str:
+    """An error's message with the names of the files as they were uploaded."""
     message = " ".join(str(error).split()) or type(error).__name__
-    for path, name in zip((job.source, job.target), job.names, strict=True):
+    for path, name in zip((asked.source, asked.target), asked.shown, strict=True):
         message = message.replace(path, name)
     return message
 
 
 def _front(limits: Limits) -> tuple[str, str]:
-    """The page to drop files on, and the policy it is served under."""
+    """The page for two files, and its content security policy."""
 
     def read(name: str) -> str:
         return resources.files("spoonful.serve").joinpath(name).read_text("utf-8")

@@ -1,9 +1,9 @@
-"""Who may talk to the server, and how much they may say.
+"""Refuse requests from other sites' pages, and requests that are too large.
 
 A page anywhere on the web can send requests to a server on the reader's own machine. Two checks
-keep it out. `Host` must be a name this server goes by, or a bare address: a page that has pointed
-its own name at 127.0.0.1 (DNS rebinding) still sends that name. And `Origin`, which browsers add
-to every request that does something, must be this server's own.
+refuse them. `Host` must be a name of this server or a bare address: a page that has pointed its own
+name at 127.0.0.1 (DNS rebinding) still sends that name. `Origin`, which browsers add to every
+request that changes something, must be this server's own.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ HEADERS = {
 
 
 class TooLarge(Exception):
-    """A request's body is longer than it may be."""
+    """A request's body is longer than the limit."""
 
 
 class Guard:
-    """Lets through what comes from the server's own page or from no page at all.
+    """Middleware that accepts requests of the server's own page and of programs.
 
     Args:
         app: the application behind it.
-        hosts: names the server goes by, besides those of the local machine.
-        any_address: take any bare IP address for a name of the server's. An address cannot be
-            rebound, so this is safe where others of the network are welcome.
-        largest: bytes of a request's body.
+        hosts: names of the server, besides those of the local machine.
+        any_address: accept any bare IP address as a name of the server. An address cannot be
+            rebound, so this is safe on a network whose users are welcome.
+        largest: the limit on a request's body, in bytes.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Guard:
         self.largest = largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Judge a request, then count what it sends and add the headers for what it gets."""
+        """Check a request, count the bytes of its body and add headers to the response."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -81,15 +81,14 @@ class Guard:
         await self.app(scope, counted, with_headers)
 
     def refusal(self, headers: Headers) -> tuple[int, str] | None:
-        """A status and a sentence for a request that goes no further."""
+        """The status and message for a request that is refused; None for one that is accepted."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.known(host_of(hosts[0])):
             return 421, "This server does not go by that name."
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{hosts[0].lower()}":
             return 403, "Another site's page may not use this server."
-        # Browsers say where a request comes from even where they send no Origin. A link to the page
-        # may be followed from anywhere.
+        # Browsers send this header even without Origin. Links from other sites may be followed.
         where, how = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode")
         if where == "cross-site" and how != "navigate":
             return 403, "Another site's page may not use this server."
@@ -101,7 +100,7 @@ class Guard:
         return None
 
     def known(self, host: str) -> bool:
-        """Whether the server goes by this name."""
+        """True if this is a name of the server."""
         if host in self.hosts:
             return True
         if not self.any_address:
@@ -114,7 +113,7 @@ class Guard:
 
 
 def host_of(header: str) -> str:
-    """The name in a Host header, without its port.
+    """Parse the name in a Host header, without its port.
 
     >>> host_of("LocalHost:8000"), host_of("[::1]:8000"), host_of("127.0.0.1"), host_of("a@b")
     ('localhost', '::1', '127.0.0.1', '')
@@ -128,5 +127,5 @@ def host_of(header: str) -> str:
 
 
 def too_large(limit: int) -> str:
-    """What to say about a request that is too large."""
+    """The message for a request that is too large."""
     return f"The files are too large: {limit // 2**20:,} MB for both together is the most."

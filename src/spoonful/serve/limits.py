@@ -1,4 +1,4 @@
-"""What one server takes on, so that no visitor can take the machine down."""
+"""Limits of the server, so that no client can overload the machine."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """How much, how long and how many.
+    """Limits on size, time and number.
 
     Attributes:
         upload: bytes of both files together.
-        upload_seconds: how long an upload may take.
-        seconds: how long a registration may take.
-        memory: bytes that a registration may ask for; watched on Linux.
-        workers: registrations at a time, one process each.
-        waiting: visitors in line; the next is told to come back later.
-        keep_seconds: how long a report and what belongs to it can be fetched.
-        reports: how many are kept at most, the newest.
-        kept: bytes of all that is kept; the oldest go first. A moved source that is larger than
-            this alone is not kept.
+        upload_seconds: seconds that an upload may take.
+        seconds: seconds that a registration may take.
+        memory: bytes that a registration may allocate; enforced on Linux.
+        workers: registrations at a time, in one process each.
+        waiting: requests that may wait; the next one gets status 503.
+        keep_seconds: seconds that results can be fetched.
+        reports: results that are kept, the newest.
+        kept: bytes of all results together; the oldest are deleted first. A moved source that is
+            larger than this alone is not kept.
     """
 
     upload: int = 200 * 2**20

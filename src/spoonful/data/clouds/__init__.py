@@ -1,7 +1,7 @@
-"""Point clouds and meshes in and out of files."""
+"""Read and write point clouds and meshes."""
 
 from spoonful.data.clouds.formats import FORMATS
-from spoonful.data.clouds.reading import DEFAULT_SAMPLES, read_cloud, read_mesh
+from spoonful.data.clouds.reading import DEFAULT_SAMPLES, read, read_cloud, read_mesh
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
 from spoonful.data.clouds.writing import write_cloud, write_mesh
 
@@ -11,6 +11,7 @@ __all__ = [
     "Cloud",
     "CloudFileError",
     "Mesh",
+    "read",
     "read_cloud",
     "read_mesh",
     "write_cloud",

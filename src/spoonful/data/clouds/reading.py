@@ -1,4 +1,4 @@
-"""Clouds and meshes from files: whatever the format, whatever the file."""
+"""Read clouds and meshes from files of any format."""
 
 from __future__ import annotations
 
@@ -27,6 +27,41 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLES = 2048
 
 
+def read(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Cloud | Mesh:
+    """Read what a file holds: a `Mesh` if it has triangles, else a `Cloud`.
+
+    The format is that of the file's extension, one of `FORMATS`. Coordinates are float32 if the
+    file has float32, else float64, so that large ones (UTM) keep their digits. Normals and colours
+    are read if the file has them; polygons are cut into triangles.
+
+    A file that is truncated, declares a wrong size or has another format is refused with one
+    error. The memory used is bounded by a small multiple of the file's size.
+
+    Args:
+        path: the file.
+        drop_nonfinite: leave out points with NaN or infinite coordinates, which depth cameras write
+            for pixels without depth, and triangles that touch one; `dropped` counts the points.
+            By default they are an error.
+
+    Raises:
+        CloudFileError: the file is not what its extension says. A ValueError; the message opens
+            with the file's name.
+        OSError: the file cannot be read: it is missing, a folder, or not permitted.
+
+    >>> import tempfile
+    >>> from spoonful.data.clouds import write_mesh
+    >>> path = Path(tempfile.mkdtemp()) / "corner.obj"
+    >>> write_mesh(path, Mesh(torch.eye(3), torch.tensor([[0, 1, 2]])))
+    >>> read(path).faces
+    tensor([[0, 1, 2]])
+    """
+    path = Path(path)
+    arrays, hint = _load(path)
+    with _blaming(path, hint=hint):
+        make = _cloud if arrays.faces is None else _mesh
+        return make(arrays, drop_nonfinite)
+
+
 def read_cloud(
     path: str | os.PathLike[str],
     *,
@@ -34,32 +69,18 @@ def read_cloud(
     generator: torch.Generator | None = None,
     drop_nonfinite: bool = False,
 ) -> Cloud:
-    """Read a point cloud, or points of a mesh, from a file.
+    """Read a point cloud, or sample points of a mesh; otherwise as `read`.
 
-    The format is that of the file's extension: ply, pcd, obj, off, stl, xyz, txt, csv, npy, npz,
-    las, laz, gltf or glb. Coordinates are float32 where the file has float32 and float64
-    otherwise, so that large ones (UTM) keep their digits. Normals and colours come along where
-    the file has them; `Cloud.with_normals` estimates those that are missing.
-
-    A file with triangles is a mesh: 2048 points are taken from it, uniformly by area, with the
-    normals of their triangles. `read_mesh` reads the triangles themselves.
-
-    A file that is truncated, lies about its size or is something else is refused with one error;
-    the memory used is bounded by a small multiple of the file's size.
+    Points of a mesh are uniform by area and have the normals of their triangles.
+    `Cloud.with_normals` estimates normals that are missing.
 
     Args:
         path: the file.
-        points: of a mesh, how many points to take; of a cloud, how many to keep at most, chosen
-            at random. None is 2048 and all.
-        generator: makes the random choices, on the CPU. None is a fixed seed: the same file
+        points: how many points to take of a mesh, by default 2048; how many to keep of a cloud,
+            chosen at random, by default all.
+        generator: makes the random choices, on the CPU. By default the seed is fixed: the same file
             gives the same cloud every time.
-        drop_nonfinite: leave out points with NaN or infinite coordinates, as depth cameras write
-            for pixels without depth; `Cloud.dropped` counts them. Otherwise they are an error.
-
-    Raises:
-        CloudFileError: the file is not what its extension says. A ValueError; the message opens
-            with the file's name.
-        OSError: the file cannot be read: it is missing, a folder, or not permitted.
+        drop_nonfinite: as for `read`.
 
     >>> import tempfile
     >>> from spoonful.data.clouds import write_cloud
@@ -76,38 +97,21 @@ def read_cloud(
         generator = torch.Generator().manual_seed(0)
     elif generator.device.type != "cpu":
         raise ValueError(f"generator must be on the CPU, got one on {generator.device}")
-    path = Path(path)
-    arrays, hint = _load(path)
-    with _blaming(path, hint=hint):
-        if arrays.faces is not None:
-            mesh = _mesh(arrays, drop_nonfinite)
-            return mesh.sample(points or DEFAULT_SAMPLES, generator)
-        cloud = _cloud(arrays, drop_nonfinite)
-        if points is not None and points < len(cloud):
-            cloud = cloud.select(random_points(cloud.points, points, generator).sort().values)
-        return cloud
+    shape = read(path, drop_nonfinite=drop_nonfinite)
+    if isinstance(shape, Mesh):
+        with _blaming(Path(path)):
+            return shape.sample(points or DEFAULT_SAMPLES, generator)
+    if points is not None and points < len(shape):
+        return shape.select(random_points(shape.points, points, generator).sort().values)
+    return shape
 
 
 def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Mesh:
-    """Read the triangles of a ply, obj, off, stl, gltf or glb file. Polygons are cut into fans.
-
-    The colours of vertices come along where a ply, obj, gltf or glb file has them.
-
-    Args:
-        path: the file.
-        drop_nonfinite: leave out triangles that touch a NaN or infinite vertex. Otherwise such
-            vertices are an error.
-
-    Raises:
-        CloudFileError: as `read_cloud`, or the file has points but no triangles.
-        OSError: as `read_cloud`.
-    """
-    path = Path(path)
-    arrays, hint = _load(path)
-    with _blaming(path, hint=hint):
-        if arrays.faces is None:
-            raise ValueError("it has no triangles")
-        return _mesh(arrays, drop_nonfinite)
+    """Read a file that has triangles; otherwise as `read`, and an error if it has none."""
+    shape = read(path, drop_nonfinite=drop_nonfinite)
+    if isinstance(shape, Cloud):
+        raise CloudFileError(f"{path}: it has no triangles")
+    return shape
 
 
 def _load(path: Path) -> tuple[Arrays, str]:

@@ -1,0 +1,150 @@
+"""`spoonful batch`: register all pairs of a table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from spoonful.cli.answer import wrapped
+from spoonful.cli.durations import duration
+from spoonful.cli.register import (
+    DOUBTFUL,
+    Json,
+    Method,
+    Scale,
+    Seed,
+    Unit,
+    UpAxis,
+    Voxel,
+    asked,
+    check_inputs,
+)
+from spoonful.pipeline.batches import read_pairs, register_pairs
+from spoonful.pipeline.overview import OVERVIEW
+from spoonful.pipeline.parts import Row
+from spoonful.pipeline.report import share_text
+
+# Pairs of each status that are named at the end.
+NAMED = 5
+
+
+def batch_command(
+    pairs: Annotated[
+        Path, typer.Argument(help="CSV table with columns source, target, and perhaps id, init.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")],
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Write a page for each pair, and an index.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes at a time. Default: one per core.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="90s", help="Time limit for one pair.")
+    ] = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
+    method: Method = "auto",
+    voxel: Voxel = None,
+    unit: Unit = "",
+    scale: Scale = None,
+    up: UpAxis = "z",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Register all pairs of a table, several at a time.
+
+    Results go to results.csv and results.json in the folder. Run the same command again to resume
+    after a stop; pairs that failed or whose files changed are repeated. Exit code 0: all confident;
+    3: some doubtful or failed; 2: bad input.
+
+    [bold]Examples[/bold]
+
+      spoonful batch pairs.csv --out results --reports
+
+      spoonful batch pairs.csv --out results --workers 8 --timeout 90s
+    """
+    check_inputs(pairs)
+    options = {
+        "method": method, "voxel": voxel, "unit": unit, "scale": scale, "up": up, "seed": seed,
+    }  # fmt: skip
+    asked(source="", target="", **options)
+    limit = None if timeout is None else duration(timeout, "--timeout")
+    requests = read_pairs(pairs, **options)
+    folder = out / "reports" if reports else None
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("registering"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    )  # fmt: skip
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        bar = progress.add_task("", total=None)
+        rows = register_pairs(
+            requests,
+            out,
+            reports=folder or "",
+            workers=workers,
+            timeout=limit,
+            cluster=ray,
+            progress=lambda done, total: progress.update(bar, completed=done, total=total),
+        )
+    counts = Counter(row["status"] for row in rows)
+    numbers = {name: counts[name] for name in ("confident", "doubtful", "failed")}
+    page = None if folder is None else folder / OVERVIEW
+    if as_json:
+        written = {"out": str(out)} | ({} if page is None else {"index": str(page)})
+        typer.echo(json.dumps({"pairs": len(rows), **numbers, **written}, indent=1))
+    else:
+        _show(rows, numbers)
+        for path in filter(None, (out / "results.csv", page)):
+            typer.echo(f"wrote {path}")
+    if counts["confident"] < len(rows):
+        raise typer.Exit(DOUBTFUL)
+
+
+def from_register(arguments: Sequence[str]) -> list[str]:
+    """Rewrite the former `register --pairs TABLE ...` as `batch TABLE ...`, with a note.
+
+    >>> from_register(["register", "--out", "x", "--pairs=a.csv"])
+    ['batch', '--out', 'x', 'a.csv']
+    >>> from_register(["register", "a.ply", "b.ply"])
+    ['register', 'a.ply', 'b.ply']
+    """
+    words = list(arguments)
+    given = any(word == "--pairs" or word.startswith("--pairs=") for word in words)
+    if words[:1] != ["register"] or not given:
+        return words
+    words = ["batch", *(word.removeprefix("--pairs=") for word in words[1:] if word != "--pairs")]
+    print(f"note: register --pairs is now: spoonful {shlex.join(words)}", file=sys.stderr)
+    return words
+
+
+def _show(rows: Sequence[Row], numbers: dict[str, int]) -> None:
+    """Print a summary and the first pairs that failed or are doubtful."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    parts = [f"{count} {name}" for name, count in numbers.items() if count]
+    console.print(f"{len(rows)} {'pair' if len(rows) == 1 else 'pairs'}: {', '.join(parts)}")
+    for status in ("failed", "doubtful", "confident"):
+        some = [row for row in rows if row["status"] == status and _remark(row)]
+        for row in some[:NAMED]:
+            console.print(wrapped(console, f"  {row['id']}: ", _remark(row), indent=4))
+        if len(some) > NAMED:
+            console.print(f"  and {len(some) - NAMED} more {status}")
+
+
+def _remark(row: Row) -> str:
+    """The reason why a pair needs attention; "" if there is none."""
+    remarks = [row["message"]] if row["message"] else []
+    if row["status"] == "doubtful":
+        sure = f"doubtful, {share_text(row['confidence'])} likely right"
+        remarks = [sure, *row["warnings"][:1], *remarks]
+    return "; ".join(remarks)

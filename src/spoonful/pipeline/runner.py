@@ -1,0 +1,192 @@
+"""One registration from files to files: `run(request)`.
+
+The command, the batch and the server all use it. It reads both files, scales the source, registers,
+and writes what was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from spoonful.data.clouds import Cloud, Mesh, read, write_cloud, write_mesh
+from spoonful.data.clouds.formats import format_of
+from spoonful.pipeline.alignment import Alignment
+from spoonful.pipeline.auto import METHODS, register
+from spoonful.pipeline.lengths import UNITS, length
+from spoonful.pipeline.posefile import read_pose
+from spoonful.pipeline.report import write_report
+from spoonful.pipeline.shapes import moved, scaled
+from spoonful.view.layers import Up
+
+# Modules that a worker process needs and that take seconds to import.
+PRELOAD = (__name__, "scipy.spatial", "trimesh")
+
+
+@dataclass(frozen=True)
+class Request:
+    """Two files to register, the options, and the files to write.
+
+    Attributes:
+        source: the file to move.
+        target: the file to move it onto.
+        id: tells the request from the others of a batch.
+        init: a file with a pose to start from; "" searches everywhere.
+        method: one of `METHODS`.
+        voxel: edge of the grid that the search works on: a number in the files' unit, or text with
+            a unit, "5mm"; None chooses it.
+        unit: of the files, one of `UNITS`; "" if it is not known.
+        scale: multiplies the source first; 0.001 for millimetres onto metres.
+        up: the axis that points up in the report.
+        seed: seed of the random choices.
+        output: where to write the moved source; "" does not write it.
+        pose: where to write the pose; "" does not write it.
+        report: where to write the page; "" does not write it.
+        names: the names of both files for results, if the paths are those of uploaded copies.
+
+    Raises:
+        ValueError: an option has no valid value; the message begins with the option's name.
+    """
+
+    source: str
+    target: str
+    id: str = ""
+    init: str = ""
+    method: str = "auto"
+    voxel: float | str | None = None
+    unit: str = ""
+    scale: float | None = None
+    up: Up = "z"
+    seed: int = 0
+    output: str = ""
+    pose: str = ""
+    report: str = ""
+    names: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("method", self.method, METHODS),
+            ("unit", self.unit, ("", *UNITS)),
+            ("up", self.up, get_args(Up)),
+        ):
+            if value not in known:
+                choices = ", ".join(filter(None, known))
+                raise ValueError(f"{name} must be one of {choices}, got {value[:50]!r}")
+        if self.scale is not None and not 0 < self.scale < math.inf:
+            raise ValueError(f"scale must be a number above 0 and finite, got {self.scale:g}")
+        _ = self.grid
+
+    @property
+    def grid(self) -> float | None:
+        """`voxel` as a number in the files' unit; None chooses it."""
+        return None if self.voxel is None else length(str(self.voxel), self.unit, "voxel")
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The names of source and target for results."""
+        return self.names or (self.source, self.target)
+
+    def command(self) -> list[str]:
+        """The words of the command that gives this result again."""
+        options = {"--voxel": self.voxel, "--unit": self.unit or None, "--scale": self.scale}
+        if self.names is None:  # the paths are the user's own
+            files = {"-o": self.output, "--pose": self.pose, "--report": self.report}
+            options |= {name: path or None for name, path in files.items()}
+            options["--init"] = self.init or None
+        options["--up"] = None if self.up == "z" else self.up
+        options["--seed"] = self.seed or None
+        words = ["spoonful", "register", *self.shown, "--method", self.method]
+        for name, value in options.items():
+            if value is not None:
+                words += [name, str(value)]
+        return words
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What `run` found and wrote.
+
+    Attributes:
+        alignment: the result.
+        record: the result as JSON, `Alignment.summary` with the files' names.
+        written: the files that were written, by "aligned", "pose" and "report".
+        failures: the errors of those that could not be written, by the same names.
+    """
+
+    alignment: Alignment
+    record: dict[str, Any]
+    written: dict[str, Path]
+    failures: dict[str, Exception]
+
+
+def run(request: Request) -> Outputs:
+    """Read both files, register them and write what the request names.
+
+    A file that cannot be written does not lose the result: see `Outputs.failures`.
+
+    Raises:
+        ValueError, OSError: a file cannot be read, or holds nothing that can be registered.
+    """
+    source, target = (read(path, drop_nonfinite=True) for path in (request.source, request.target))
+    output = Path(request.output)
+    if output.suffix.lower() == ".stl" and isinstance(source, Cloud):
+        raise ValueError(
+            f"{output}: STL holds triangles, and {request.source} has none: choose .ply"
+        )
+    if request.scale is not None:
+        source = scaled(source, request.scale)
+    alignment = register(
+        source,
+        target,
+        method=request.method,
+        init=read_pose(request.init) if request.init else None,
+        voxel=request.grid,
+        seed=request.seed,
+    )
+    names = dict(zip(("source", "target"), request.shown, strict=True))
+    about: dict[str, Any] = names | {"unit": request.unit or None}
+    if request.scale is not None:
+        about["source_scale"] = request.scale
+    writers: dict[str, tuple[str, Callable[[str], object]]] = {
+        "aligned": (request.output, partial(_write_moved, shape=source, found=alignment)),
+        "pose": (request.pose, partial(alignment.save, **about)),
+        "report": (request.report, partial(_write_page, request=request, found=alignment)),
+    }
+    written: dict[str, Path] = {}
+    failures: dict[str, Exception] = {}
+    for name, (path, write) in writers.items():
+        if path:
+            try:
+                write(path)
+                written[name] = Path(path)
+            except OSError as error:  # a full disk names no file
+                failures[name] = OSError(f"{path}: {error.strerror or error}")
+            except Exception as error:
+                failures[name] = error
+    return Outputs(alignment, alignment.summary(**about), written, failures)
+
+
+def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment) -> None:
+    """Write the source at the pose that was found; a mesh as a mesh if the format has triangles."""
+    if isinstance(shape, Mesh) and not format_of(Path(path)).meshes:
+        shape = found.source
+    result = moved(shape, found.pose)
+    if isinstance(result, Mesh):
+        write_mesh(path, result)
+    else:
+        write_cloud(path, result)
+
+
+def _write_page(path: str, *, request: Request, found: Alignment) -> None:
+    write_report(
+        path,
+        found,
+        names=[Path(name).name for name in request.shown],
+        unit=request.unit,
+        command=request.command(),
+        up=request.up,
+    )
