@@ -16,6 +16,7 @@ PACKAGE = Path(spoonful.__file__).parent
 LAYERS = [
     {"extras", "files", "names", "workers"},
     {"geometry"},
+    {"frame", "icp", "neighbors"},
     {"compat", "batch", "inputs", "registration"},
     {"losses", "metrics", "view"},
     {"data"},

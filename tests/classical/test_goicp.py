@@ -11,8 +11,8 @@ from classical import easy
 from spoonful.classical.distance_field import distance_field
 from spoonful.classical.goicp import GoICP, _Boxes, _Scene
 from spoonful.classical.icp import ICP, spread_rotations
-from spoonful.classical.search import indexed
 from spoonful.geometry import Pose, nearest, random_rotation, rotation_from_vector
+from spoonful.neighbors import Index
 
 
 def small_problem(seed, points=12, noise=0.03):
@@ -84,7 +84,7 @@ def test_bounds_hold_for_every_pose_of_a_box():
     source, target = small_problem(4, points=30)
     generator = torch.Generator().manual_seed(0)
     boxes = _Boxes.whole(0.3, source)
-    scene = _Scene(source, distance_field(target, 16), indexed(target[None], queries=30), 25)
+    scene = _Scene(source, distance_field(target, 16), Index(target), 25)
     for level in range(12):
         boxes = boxes.divide(scene.radius)
         bound, _ = scene.bounds(boxes)
