@@ -275,7 +275,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     done = run.invoke(app, ["evaluate", "small_gicp", "icp", "icp@default", *options, "--out", "r"])
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
-    assert "small_gicp was not measured: small_gicp needs small_gicp: pip install" in text
+    assert "small_gicp cannot run: small_gicp needs small_gicp: pip install" in text
     assert "settings" in text
     assert "published" in text
     written = sorted(path.name for path in (tmp_path / "r").iterdir())

@@ -21,6 +21,7 @@ from spoonful.batch import Batch
 from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, into
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.data.normals import estimate_normals
+from spoonful.extras import require
 from spoonful.geometry import Pose, kabsch
 from spoonful.registration import Registration
 
@@ -104,6 +105,10 @@ class FGR(ClassicalMethod):
         All else is Open3D's default.
         """
         return cls(settings="published", feature_radius=0.3, max_distance=0.01)
+
+    def check(self) -> None:
+        """Raise `MissingExtra` if SciPy, which features need, is not installed."""
+        require("scipy", extra="classical", why=self.name)
 
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
         frame = frame_of(batch)

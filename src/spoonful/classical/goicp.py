@@ -143,7 +143,8 @@ class GoICP(PairwiseMethod):
             return _Best(best, error, 0.0, proved=True)
 
         kept = int(untrimmed(torch.tensor(len(source)), self.trim))
-        scene = _Scene(source, distance_field(target, self.cells), Index(target), kept)
+        index = Index(target)
+        scene = _Scene(source, distance_field(index, self.cells), index, kept)
         most = _AT_ONCE.get(source.device.type, _AT_ONCE_ELSEWHERE) // (8 * len(source))
         starts = _STARTS.get(source.device.type, _STARTS_ELSEWHERE)
         boxes = _Boxes.whole(self.translation, source)
