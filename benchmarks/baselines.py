@@ -114,10 +114,9 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
     library: tuple[Tune | Measure, ...] = (
         *(Tune("kiss-matcher", on, 64, 120, 0.09, quick) for on in two),
         *(Tune("small_gicp", on, 64, 288, 0.04, quick) for on in two),
-        *(Tune("fgr", on, 48, 144, 0.07, quick) for on in two),
+        *(Tune("fgr", on, 48, 144, 0.07) for on in two),
         *_measured("kiss-matcher", two),
         *_measured("small_gicp", two),
-        *_measured("icp-open3d", tuned_on=()),
         *_measured("fgr", two),
         *(Measure("fgr", ESTIMATED, on) for on in ("rpm-crop", "rpm-jitter")),
     )
@@ -137,14 +136,14 @@ def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
         *(Tune("goicp", on, 40, 36, 0.17, short) for on in two),
         *_measured("goicp", tuned_on=two, limit=60, batch=1, fixed=long),
     )
-    one_by_one = ("icp-open3d", "small_gicp", "kiss-matcher", "fgr")
+    one_by_one = ("small_gicp", "kiss-matcher")
     together = 8 if torch.device(device).type == "cpu" else 64
     times = tuple(
         Measure(name, settings, on, *((8, 1) if name in one_by_one else (together, together)))
-        for name in (*one_by_one, "icp", "rpm", *networks)
+        for name in (*one_by_one, "fgr", "icp", "rpm", *networks)
         for on in two
         for settings in ("published", "tuned")
-        if settings == "published" or name not in ("icp-open3d", *networks)
+        if settings == "published" or name not in networks
     )
     waiting = max(1, min(5, cores // 3))
     found = [
@@ -221,7 +220,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--lanes must name some of {', '.join(LANES)}, got {options.lanes}")
     options.out.mkdir(parents=True, exist_ok=True)
     about = {"processor": machine("cpu"), "device": machine(options.device)}
-    libraries = {n: library_version(n) for n in ("open3d", "small_gicp", "kiss_matcher")}
+    libraries = {n: library_version(n) for n in ("small_gicp", "kiss_matcher")}
     about["libraries"] = ", ".join(f"{n} {v}" for n, v in libraries.items() if v != "none")
     write_whole(options.out / "machine.json", strict_json(about))
     began = time.time()

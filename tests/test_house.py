@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"extras", "files", "names", "version", "workers"},
     {"geometry"},
+    {"frame", "icp", "neighbors"},
     {"compat", "batch", "inputs", "registration"},
     {"frame", "icp", "losses", "metrics", "neighbors", "view"},
     {"data"},

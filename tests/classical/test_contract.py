@@ -10,6 +10,7 @@ import torch
 from classical import easy
 from spoonful.batch import Batch
 from spoonful.classical.contract import PairwiseMethod
+from spoonful.classical.fgr import FGR
 from spoonful.classical.goicp import GoICP
 from spoonful.classical.icp import ICP
 from spoonful.classical.rpm import RPM
@@ -33,6 +34,7 @@ METHODS = {
     "icp to planes": ICP(metric="plane"),
     "icp from many starts": ICP(starts=8, sample=64, trim=0.1),
     "rpm": RPM.default(),
+    "fgr": FGR(narrow=True),
     "goicp": GoICP(points=48, cells=16),
     "loop": Loop(),
 }

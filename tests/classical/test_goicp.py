@@ -11,8 +11,8 @@ from classical import easy
 from spoonful.classical.distance_field import distance_field
 from spoonful.classical.goicp import GoICP, _Boxes, _Scene
 from spoonful.classical.icp import ICP, spread_rotations
-from spoonful.classical.search import indexed
 from spoonful.geometry import Pose, nearest, random_rotation, rotation_from_vector
+from spoonful.neighbors import Index
 
 
 def small_problem(seed, points=12, noise=0.03):
@@ -84,7 +84,7 @@ def test_bounds_hold_for_every_pose_of_a_box():
     source, target = small_problem(4, points=30)
     generator = torch.Generator().manual_seed(0)
     boxes = _Boxes.whole(0.3, source)
-    scene = _Scene(source, distance_field(target, 16), indexed(target[None], queries=30), 25)
+    scene = _Scene(source, distance_field(Index(target), 16), Index(target), 25)
     for level in range(12):
         boxes = boxes.divide(scene.radius)
         bound, _ = scene.bounds(boxes)
@@ -114,16 +114,9 @@ def test_boxes_are_divided_without_gaps():
 @pytest.mark.parametrize("flat", [1.0, 0.0])
 def test_the_table_is_wrong_by_its_slack_at_most(flat):
     points = easy.shape(300) * torch.tensor([1.0, 1.0, flat])
-    field = distance_field(points, 16)
+    field = distance_field(Index(points), 16)
     places = 3 * torch.rand(3000, 3, generator=torch.Generator().manual_seed(0)) - 1.5
     distance = nearest(places, points).squared_distance.sqrt()
     assert (field.lower_bound(places) - field.slack <= distance + 1e-6).all()
     inside = ((places > points.amin(0)) & (places < points.amax(0))).all(-1)
     assert ((field.lower_bound(places) - distance)[inside].abs() <= field.slack + 1e-6).all()
-
-
-def test_a_table_made_in_parts_is_the_same(monkeypatch):
-    points = easy.shape(200)
-    whole = distance_field(points, 16)
-    monkeypatch.setattr("spoonful.classical.distance_field._BUDGET", 256)
-    assert torch.equal(distance_field(points, 16).squared, whole.squared)

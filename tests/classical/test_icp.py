@@ -1,12 +1,6 @@
-"""ICP, and the search it rests on."""
+"""ICP."""
 
 from __future__ import annotations
-
-import contextlib
-import importlib.util
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -14,11 +8,9 @@ import torch
 from classical import easy
 from spoonful.batch import Batch
 from spoonful.classical import icp as icp_module
-from spoonful.classical import search as search_module
 from spoonful.classical.icp import ICP, spread_rotations
-from spoonful.classical.search import indexed
-from spoonful.extras import MissingExtra
-from spoonful.geometry import Pose, nearest
+from spoonful.geometry import Pose
+from spoonful.neighbors import Index
 
 gpu = [
     pytest.mark.gpu,
@@ -121,14 +113,14 @@ def test_pairs_that_finish_early_do_not_wait_for_the_others():
         torch.cat([easy_ones.source, hard.source]), torch.cat([easy_ones.target, hard.target])
     )
     sizes = []
-    whole = icp_module._Problem.evaluate
+    whole = Index.nearest
 
-    def counted(self, source, mask, pair, pose):
-        sizes.append(len(source))
-        return whole(self, source, mask, pair, pose)
+    def counted(self, query, **options):
+        sizes.append(len(query))
+        return whole(self, query, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(icp_module._Problem, "evaluate", counted)
+        patch.setattr(Index, "nearest", counted)
         ICP(iterations=30)(batch)
     assert sizes[0] == 3
     assert min(sizes) == 1
@@ -180,84 +172,6 @@ def test_large_clouds_are_exact():
     assert easy.degrees_between(found.pose, truth) < 0.01
 
 
-def queries_and_points():
-    generator = torch.Generator().manual_seed(0)
-    query = torch.rand(3, 70, 3, generator=generator)
-    points = torch.rand(2, 300, 3, generator=generator)
-    mask = torch.rand(2, 300, generator=generator) > 0.3
-    return query, points, mask, torch.tensor([1, 0, 1])
-
-
-@pytest.mark.parametrize("kind", ["trees", "exhaustive"])
-def test_every_search_finds_the_nearest(kind, monkeypatch):
-    if kind == "exhaustive":
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    query, points, mask, cloud = queries_and_points()
-    wanted = nearest(query, points[cloud], mask=mask[cloud])
-    found = indexed(points, mask, queries=70)(query, cloud, None, torch.inf)
-    assert torch.equal(found.index, wanted.index)
-    assert torch.allclose(found.squared_distance, wanted.squared_distance)
-
-
-def test_search_passes_over_padding_and_what_is_out_of_reach():
-    query, points, _, cloud = queries_and_points()
-    real = torch.arange(70).expand(3, -1) < 50
-    found = indexed(points, queries=70)(query, cloud, real, 0.05)
-    assert found.squared_distance[:, 50:].isinf().all()
-    near = found.squared_distance[:, :50]
-    assert ((near <= 0.05**2) | near.isinf()).all()
-
-
-def test_large_clouds_without_scipy_ask_for_it(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
-    monkeypatch.setattr(search_module, "_MOST", 100)
-    with pytest.raises(MissingExtra, match="A search for 128 points among 128 on the CPU needs"):
-        ICP.default().register(*easy.pair()[:2])
-
-
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
-def test_in_the_interpreter_the_kernel_finds_the_nearest():
-    subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": "tests"},
-        check=True,
-    )
-
-
-def interpreted():
-    """The kernel against exhaustive search; run where Triton interprets."""
-    from spoonful.classical import search_triton
-
-    torch.cuda.device_of = lambda tensor: contextlib.nullcontext()
-    query, points, mask, cloud = queries_and_points()
-    points[0, 200] = points[0, 3]  # of equals the first
-    wanted = nearest(query, points[cloud], mask=mask[cloud])
-    far = points.masked_fill(~mask.unsqueeze(-1), torch.inf)
-    found = search_triton.nearest_of(far, query, cloud, None, torch.inf)
-    assert torch.equal(found.index, wanted.index)
-    assert torch.equal(found.squared_distance, wanted.squared_distance)
-
-
-@on_gpu
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_on_a_gpu_the_kernel_finds_the_nearest(dtype):
-    query, points, mask, cloud = (x.cuda() for x in queries_and_points())
-    query, points = query.to(dtype), points.to(dtype)
-    wanted = nearest(query, points[cloud], mask=mask[cloud])
-    found = indexed(points, mask, queries=70)(query, cloud, None, torch.inf)
-    assert torch.allclose(found.squared_distance, wanted.squared_distance)
-    assert (found.index == wanted.index).float().mean() > 0.99
-
-
-@on_gpu
-def test_on_a_gpu_a_query_may_have_millions_of_points():
-    points = torch.rand(1, 64, 3, generator=torch.Generator().manual_seed(0)).cuda()
-    query = points.repeat(1, 1 << 16, 1)  # more blocks than a grid's second dimension holds
-    found = indexed(points, queries=len(query))(query, torch.zeros(1).long().cuda(), None, 1.0)
-    assert torch.equal(found.index, torch.arange(64).cuda().repeat(1, 1 << 16))
-
-
 @on_gpu
 @pytest.mark.parametrize(
     "method", [ICP.published(), ICP(metric="plane"), ICP(starts=8, sample=64, trim=0.1)], ids=str
@@ -267,7 +181,3 @@ def test_on_a_gpu_poses_are_those_of_the_cpu(method):
     here, there = method(batch), method(batch.to("cuda"))
     assert easy.degrees_between(there.pose.to("cpu"), here.pose).max() < 0.05
     assert there.status == here.status
-
-
-if __name__ == "__main__":
-    interpreted()

@@ -16,16 +16,13 @@ import torch
 
 from spoonful.batch import Batch
 from spoonful.classical import isolate, library
-from spoonful.classical.fgr import FGR
 from spoonful.classical.kiss_matcher import KISSMatcher
 from spoonful.classical.library import LibraryMethod
-from spoonful.classical.open3d_icp import Open3DICP
 from spoonful.classical.small_gicp import SmallGICP
 from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose, random_rotation
 
-METHODS = (Open3DICP, FGR, SmallGICP, KISSMatcher)
-LOCAL = (Open3DICP, SmallGICP)
+METHODS = (SmallGICP, KISSMatcher)
 
 
 def usable(kind: type[LibraryMethod]) -> LibraryMethod:
@@ -80,19 +77,17 @@ def test_an_easy_pair_is_solved_to_half_a_degree(kind, settings):
     assert found.inlier_ratio > 0.95
 
 
-@pytest.mark.parametrize("kind", [FGR, KISSMatcher], ids=lambda kind: kind.name)
-def test_global_methods_need_no_start(kind):
-    usable(kind)
+def test_kiss_matcher_needs_no_start():
+    usable(KISSMatcher)
     batch = pair(seed=1)
     half = Pose(torch.tensor([[-1.0, 0, 0], [0, -1, 0], [0, 0, 1]]), torch.ones(3))
     turned = replace(batch, source=half.apply(batch.source))
     truth = batch.pose.compose(Pose(*(p.unsqueeze(0) for p in half.inverse())))
-    assert off(kind.default()(turned).pose, truth) < 0.5
+    assert off(KISSMatcher.default()(turned).pose, truth) < 0.5
 
 
-@pytest.mark.parametrize("kind", LOCAL, ids=lambda kind: kind.name)
-def test_local_methods_go_on_from_a_start(kind):
-    method = usable(kind)
+def test_small_gicp_continues_from_a_start():
+    method = usable(SmallGICP)
     batch = pair(seed=2)
     far = replace(batch, target=batch.target + 7.0)
     start = Pose(torch.eye(3)[None], torch.full((1, 3), 7.0))
@@ -103,23 +98,13 @@ def test_local_methods_go_on_from_a_start(kind):
     )
 
 
-@pytest.mark.parametrize("kind", LOCAL, ids=lambda kind: kind.name)
-def test_clouds_out_of_reach_stay_where_they_started(kind):
-    method = replace(usable(kind), max_distance=0.1)
+def test_clouds_out_of_reach_stay_where_they_started():
+    method = replace(usable(SmallGICP), max_distance=0.1)
     batch = pair()
     found = method(replace(batch, target=batch.target + 50))
     assert found.status == ("no-overlap",)
     assert torch.equal(found.pose.rotation, torch.eye(3)[None])
     assert float(found.inlier_ratio) == 0
-
-
-def test_matches_of_icp_are_points_of_the_target():
-    method = usable(Open3DICP)
-    batch = pair()
-    found = method(batch)
-    assert found.weights.sum() == batch.source.shape[1]
-    gaps = (found.pose.apply(batch.source) - found.matches).norm(dim=-1)
-    assert gaps.max() < 0.01
 
 
 @pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.name)
@@ -188,8 +173,8 @@ def stand_in(monkeypatch, tmp_path, body: str) -> LibraryMethod:
     tail = "def solve(source, target, a, b, start, **options):\n" + textwrap.indent(body, "    ")
     script.write_text(head + tail)
     monkeypatch.setattr(library, "_NATIVE", tmp_path)
-    monkeypatch.setattr(Open3DICP, "script", f"{script.name}:solve")
-    return Open3DICP.published()
+    monkeypatch.setattr(SmallGICP, "script", f"{script.name}:solve")
+    return SmallGICP.published()
 
 
 @pytest.mark.parametrize(
@@ -227,11 +212,12 @@ def test_a_library_that_hangs_is_stopped_and_the_rest_of_a_batch_goes_on(monkeyp
 
 def test_a_missing_library_is_one_sentence(monkeypatch):
     def missing(function: str, **_: object) -> None:
-        raise ModuleNotFoundError("No module named 'open3d'", name="open3d")
+        raise ModuleNotFoundError("No module named 'small_gicp'", name="small_gicp")
 
     monkeypatch.setattr(isolate, "prepare", missing)
-    with pytest.raises(MissingExtra, match=r"^fgr needs open3d: pip install 'spoonful\[open3d\]'$"):
-        FGR.published().register(shape(50, 0), shape(50, 1))
+    wanted = r"^small_gicp needs small_gicp: pip install 'spoonful\[classical\]'$"
+    with pytest.raises(MissingExtra, match=wanted):
+        SmallGICP.published().register(shape(50, 0), shape(50, 1))
 
 
 def test_a_library_without_packages_for_this_machine_is_not_to_be_installed(monkeypatch):
@@ -259,9 +245,9 @@ def test_a_missing_system_library_is_one_sentence(monkeypatch):
     monkeypatch.setattr(isolate, "prepare", broken)
     with pytest.raises(
         MissingExtra,
-        match=r"^fgr needs open3d, which does not load here: OSError: libusb-1\.0\.so\.0: cannot",
+        match=r"^small_gicp needs small_gicp, which does not load here: OSError: libusb-1\.0\.so",
     ):
-        FGR.published().register(shape(50, 0), shape(50, 1))
+        SmallGICP.published().register(shape(50, 0), shape(50, 1))
 
 
 KISS = '''
@@ -364,10 +350,6 @@ def test_a_python_without_the_library_is_one_sentence(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FGR(neighbors=0), "neighbors must be at least 1, got 0"),
-        (lambda: FGR(feature_radius=-1.0), "feature_radius must be above 0, got -1.0"),
-        (lambda: FGR(normals="maybe"), "normals must be 'given' or 'estimated', got 'maybe'"),
-        (lambda: Open3DICP(metric="line"), "metric must be 'point' or 'plane', got 'line'"),
         (lambda: SmallGICP(kind="VGICP"), "kind must be 'GICP', 'PLANE_ICP' or 'ICP'"),
         (lambda: SmallGICP(seconds=0.0), "seconds must be positive, got 0"),
         (lambda: KISSMatcher(feature_gain=1.0), "feature_gain must be at least normal_gain, 3"),

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from spoonful.data import normals as module
-from spoonful.data.normals import estimate_normals, k_nearest
+from spoonful.data.normals import estimate_normals, oriented, unsigned_normals
 from spoonful.geometry.exact import rotate
+from spoonful.neighbors import Index
 
 
 def sphere(count: int, generator: torch.Generator, **kind: object) -> torch.Tensor:
@@ -89,36 +90,20 @@ def test_degenerate_clouds_get_unit_normals(points: torch.Tensor) -> None:
     assert ((normals * (points - points.mean(0))).sum(-1).abs() < 1e-4).all()
 
 
-def test_block_search_finds_what_exhaustive_search_finds(
-    generator: torch.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    points = torch.randn(6000, 3, generator=generator)
-    points[:2000] = sphere(2000, generator)
-    # Far outliers, and many points in one place: boxes of all sizes.
-    points[2000:2020] *= 1000
-    points[3000:3400] = points[3000]
-    valid = torch.rand(6000, generator=generator) > 0.1
-    found, real = k_nearest(points[None], valid[None], 20)
-    monkeypatch.setattr(module, "_EXHAUSTIVE", 10**9)
-    expected, _ = k_nearest(points[None], valid[None], 20)
-
-    def distances(index: torch.Tensor) -> torch.Tensor:
-        return (points[index[0]] - points.unsqueeze(1)).norm(dim=-1)[valid]
-
-    # Ties may be broken differently, so it is the distances that agree.
-    assert torch.equal(distances(found), distances(expected))
-    assert real[0][valid].all()
-    assert valid[found[0][valid]].all()
-
-
 def test_fewer_valid_points_than_neighbours(generator: torch.Generator) -> None:
     for count in (50, 5000):
         mask = torch.zeros(count, dtype=torch.bool)
         mask[7:12] = True
         points = torch.rand(count, 3, generator=generator)
-        _, real = k_nearest(points[None], mask[None], 16)
-        assert (real[0][mask].sum(-1) == 5).all()
         assert (estimate_normals(points, mask=mask)[mask].norm(dim=-1) - 1).abs().max() < 1e-5
+
+
+def test_unsigned_normals_are_the_same_up_to_their_sign(generator: torch.Generator) -> None:
+    points = sphere(500, generator)
+    wanted = estimate_normals(points)
+    normals = unsigned_normals(points, index=Index(points))
+    assert (normals.gather(-1, normals.abs().argmax(-1, keepdim=True)) > 0).all()
+    torch.testing.assert_close(oriented(normals, points), wanted, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("flatness", [1.0, 1e-3, 0.0])

@@ -146,8 +146,6 @@ def test_within_agrees_with_looking_at_all_points(generator):
 def test_within_copes_with_points_far_away():
     query = torch.tensor([[0.0, 0, 0], [1e6, 0, 0], [-1e6, 5, 5]])
     assert scans.within(query, torch.zeros(1, 3), 0.5).tolist() == [True, False, False]
-    with pytest.raises(ValueError, match="radius must not be so much smaller"):
-        scans.within(query, query * 1e9, 1e-9)
 
 
 def test_overlap_is_the_share_of_the_scan_that_shares_less(generator):

@@ -13,6 +13,7 @@ import torch
 
 from evaluation.small import shapes
 from spoonful.evaluation import Interval, Reproduction, Result, tables
+from spoonful.evaluation import compare as compared
 from spoonful.evaluation.reproduce import Cell, ReproducedRow
 from spoonful.training import corpora
 
@@ -75,6 +76,20 @@ def test_a_pipe_is_wide_and_a_name_whole(run, monkeypatch, columns, lines):
     row = text[text.index("long-name") : text.index("Intervals")].splitlines()
     assert len(row) >= lines
     assert columns or (len(row) == lines and " – " in row[1])  # noqa: RUF001
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_compare_breaks_no_words(run, columns):
+    run("evaluate", "identity", "best=truth", "--data", "toys.pt", "--out", "r", "--limit", "4")
+    found = compared(*(Result.load(f"r/{name}-rpm-crop.json") for name in ("identity", "best")))
+    for metrics in (None, ["rotation_dcp_degrees"]):
+        console = Console(file=StringIO(), width=columns)
+        compare.show(console, found, metrics)
+        text = console.file.getvalue()
+        for name in metrics or found.differences:
+            assert re.search(rf"^{name}\b", text, re.MULTILINE)
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= columns
 
 
 def test_compare_refuses_results_of_different_protocols(run):

@@ -187,7 +187,10 @@ def test_several_seeds_give_a_mean_and_a_spread(make):
 def test_what_is_measured_is_shown_unless_quiet(make, capsys):
     make("dcp-noise", trainer := FakeTrainer())
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["DCP-v2  2/2 items measured", "DCP-v2 + ours  2/2 items measured"]
+    assert lines == [
+        "DCP-v2 (1 of 2)  2/2 items measured",
+        "DCP-v2 + ours (2 of 2)  2/2 items measured",
+    ]
     assert trainer.jobs[1].label == "DCP-v2 + ours, seed 0"
     make("dcp-noise", trainer, seeds=2, quiet=True)
     assert capsys.readouterr().err == ""
@@ -226,12 +229,13 @@ def test_baselines_are_measured_or_say_why_they_are_not(make, monkeypatch):
     assert found.rows[0].cells[0].ours is not None
     assert found.rows[-1].ours_from == "not asked for"
 
-    def missing(batch: Batch) -> Registration:
-        raise MissingExtra("fgr needs open3d: pip install 'spoonful[open3d]'")
+    class Missing(Method):
+        def check(self) -> None:
+            raise MissingExtra("fgr needs scipy: pip install 'spoonful[classical]'")
 
-    monkeypatch.setattr(MODULE, "open_method", lambda name: Method(name, missing))
+    monkeypatch.setattr(MODULE, "open_method", lambda name: Missing(name, methods.identity))
     rows = {row.label: row for row in make("dcp-unseen", FakeTrainer(), train=False).rows}
-    assert rows["FGR"].ours_from.startswith("fgr needs open3d")
+    assert rows["FGR"].ours_from.startswith("fgr needs scipy")
     assert rows["FGR"].cells[0].ours is None
     assert "ask for it by --row" in rows["Go-ICP"].ours_from
 

@@ -261,7 +261,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     from spoonful.training import corpora
 
     def missing(function: str, **_: object) -> None:
-        raise ModuleNotFoundError("No module named 'open3d'", name="open3d")
+        raise ModuleNotFoundError("No module named 'small_gicp'", name="small_gicp")
 
     monkeypatch.setattr(isolate, "prepare", missing)
     monkeypatch.setenv("COLUMNS", "100")
@@ -272,10 +272,10 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     app.command("tune")(command.tune_command)
     run = CliRunner()
     options = ["--data", "toys.pt", "--protocol", "dcp-clean", "--limit", "2", "--no-chamfer"]
-    done = run.invoke(app, ["evaluate", "fgr", "icp", "icp@default", *options, "--out", "r"])
+    done = run.invoke(app, ["evaluate", "small_gicp", "icp", "icp@default", *options, "--out", "r"])
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
-    assert "fgr was not measured: fgr needs open3d: pip install 'spoonful[open3d]'" in text
+    assert "small_gicp cannot run: small_gicp needs small_gicp: pip install" in text
     assert "settings" in text
     assert "published" in text
     written = sorted(path.name for path in (tmp_path / "r").iterdir())
@@ -284,7 +284,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
         "icp-default-dcp-clean.json",
         "icp-published-dcp-clean.json",
     ]
-    done = run.invoke(app, ["evaluate", "fgr", *options])
+    done = run.invoke(app, ["evaluate", "small_gicp", *options])
     assert isinstance(done.exception, MissingExtra)
 
     monkeypatch.setitem(SPACES, "icp", {"trim": (0.1,)})

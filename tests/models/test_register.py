@@ -12,7 +12,6 @@ from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer, nearest, random_rotation
 from spoonful.metrics import rotation_error_degrees
 from spoonful.models import DCP, RegistrationModel, load_published, polish, sinkhorn
-from spoonful.models.polish import nearest_within
 from spoonful.registration import Registration
 
 
@@ -92,18 +91,6 @@ def test_polishing_never_makes_it_worse(generator):
     distance = lambda pose: nearest(pose.apply(source), target).squared_distance.median()  # noqa: E731
     start = Pose.identity()
     assert distance(polish(source, target, start)) <= distance(start)
-
-
-def test_nearest_within_reach_is_the_nearest(generator):
-    query, points = (
-        torch.rand(3000, 3, generator=generator),
-        torch.rand(900, 3, generator=generator),
-    )
-    reach = torch.tensor(0.06)
-    index, found = nearest_within(query, points, reach)
-    distance, expected = torch.cdist(query, points).min(-1)
-    assert torch.equal(found, distance <= reach)
-    assert torch.equal(index[found], expected[found])
 
 
 def test_the_seed_decides_the_sample(generator):

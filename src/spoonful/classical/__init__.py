@@ -1,8 +1,9 @@
 """Registration without training: the methods a learned one has to beat.
 
 Every method is a `ClassicalMethod`, a frozen dataclass of its settings: `method(batch)` registers
-a batch, `method.register(source, target)` registers one pair of any size. `ICP`, `RPM` and `GoICP`
-are ours, in torch; the others call compiled libraries, which are extras, in a process of their own.
+a batch, `method.register(source, target)` registers one pair of any size. `ICP`, `FGR`, `RPM` and
+`GoICP` are written in torch. The others call compiled libraries, which are extras, in a helper
+process.
 `presets` has all of them by name, with published and with tuned settings.
 """
 
@@ -11,7 +12,6 @@ from spoonful.classical.fgr import FGR
 from spoonful.classical.goicp import GoICP
 from spoonful.classical.icp import ICP
 from spoonful.classical.kiss_matcher import KISSMatcher
-from spoonful.classical.open3d_icp import Open3DICP
 from spoonful.classical.rpm import RPM
 from spoonful.classical.small_gicp import SmallGICP
 
@@ -22,7 +22,6 @@ __all__ = [
     "ClassicalMethod",
     "GoICP",
     "KISSMatcher",
-    "Open3DICP",
     "PairwiseMethod",
     "SmallGICP",
 ]

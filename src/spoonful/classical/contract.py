@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.classical.search import indexed
+from spoonful.frame import Frame, centroid
 from spoonful.geometry import Pose
-from spoonful.models.clouds import centroid
+from spoonful.neighbors import Index
 from spoonful.registration import Registration
 
 OK: Final = "ok"
@@ -172,10 +172,9 @@ class ClassicalMethod(ABC):
         if found.inlier_ratio is not None:
             return found
         within = self._inlier_distances(batch)
-        search = indexed(batch.target, batch.target_mask, queries=batch.source.shape[1])
-        rows = torch.arange(len(batch), device=within.device)
+        index = Index(batch.target, batch.target_mask)
         moved = found.pose.apply(batch.source)
-        near = search(moved, rows, batch.source_mask, float(within.amax()))
+        near = index.nearest(moved, mask=batch.source_mask, reach=float(within.amax()))
         close = near.squared_distance <= within.square().unsqueeze(-1)
         return replace(found, inlier_ratio=share(close, batch.source_mask))
 
@@ -235,6 +234,26 @@ class PairwiseMethod(ClassicalMethod):
                 )
             found.append(one)
         return _stack(found)
+
+
+def frame_of(batch: Batch) -> Frame:
+    """The frame of a batch's clouds."""
+    return Frame.of(
+        batch.source,
+        batch.target,
+        source_mask=batch.source_mask,
+        target_mask=batch.target_mask,
+    )
+
+
+def into(frame: Frame, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The sources and targets in the frame; padding is zero again."""
+    source, target = frame.source_in(batch.source), frame.target_in(batch.target)
+    if batch.source_mask is not None:
+        source = source.masked_fill(~batch.source_mask.unsqueeze(-1), 0.0)
+    if batch.target_mask is not None:
+        target = target.masked_fill(~batch.target_mask.unsqueeze(-1), 0.0)
+    return source, target
 
 
 def share(chosen: Tensor, mask: Tensor | None) -> Tensor:
@@ -376,7 +395,7 @@ def _clean_pose(init: Pose | None, batch: Batch) -> Pose | None:
 
 def _degenerate(points: Tensor, mask: Tensor | None) -> Tensor:
     """Whether the points of (B, N, 3) clouds fix no rotation: few, in one place or on a line."""
-    centred = points - centroid(points, mask).unsqueeze(1)
+    centred = points - centroid(points, mask).to(points.dtype).unsqueeze(1)
     if mask is not None:
         centred = centred.masked_fill(~mask.unsqueeze(-1), 0.0)
     length, farthest = centred.norm(dim=-1).max(-1)
@@ -394,6 +413,7 @@ def _degenerate(points: Tensor, mask: Tensor | None) -> Tensor:
 def _shift_centroids(batch: Batch) -> Registration:
     """The answer for degenerate pairs: centroid to centroid; no motion where a cloud is empty."""
     shift = centroid(batch.target, batch.target_mask) - centroid(batch.source, batch.source_mask)
+    shift = shift.to(batch.source.dtype)
     pose = Pose.identity(len(batch), dtype=shift.dtype, device=shift.device)
     for mask in (batch.source_mask, batch.target_mask):
         if mask is not None:

@@ -25,13 +25,12 @@ from typing import ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from spoonful.batch import Batch
 from spoonful.classical.contract import OK, TIME_LIMIT, PairwiseMethod
 from spoonful.classical.distance_field import DistanceField, distance_field
-from spoonful.classical.frame import Frame
 from spoonful.classical.icp import ICP, spread_rotations, spread_sample, untrimmed
-from spoonful.classical.search import Search, indexed
+from spoonful.frame import Frame
 from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.neighbors import Index
 from spoonful.registration import Registration
 
 # Distances looked up at once: a tenth of a second on one CPU core, little on a GPU.
@@ -112,20 +111,19 @@ class GoICP(PairwiseMethod):
         init: Pose | None,
     ) -> Registration:
         deadline = time.monotonic() + self.time_limit
-        pair = Batch(source.unsqueeze(0), target.unsqueeze(0))
-        frame = Frame.of(pair)
-        all_points, (whole,) = frame.enter(pair)
+        frame = Frame.of(source, target)
+        all_points, whole = frame.source_in(source), frame.target_in(target)
         points = all_points
         if self.points is not None and self.points < len(source):
-            points, _ = spread_sample(all_points, None, self.points)
-        found = self._search(points[0], whole, deadline)
+            points = spread_sample(all_points.unsqueeze(0), None, self.points)[0].squeeze(0)
+        found = self._search(points, whole, deadline)
 
         pose = found.pose
         if points is not all_points:
-            pose, _ = ICP(trim=self.trim).descents(whole)(all_points[0], pose)
-        area = float(frame.length) ** 2
+            pose, _ = ICP(trim=self.trim).descents(whole)(all_points, pose)
+        area = float(frame.scale) ** 2
         return Registration(
-            Pose(*(part[0] for part in frame.pose_out(pose))),
+            frame.pose_out(pose.at(0)).to(source.dtype),
             status=(OK if found.proved else TIME_LIMIT,),
             extras={
                 "mse": source.new_tensor(found.error * area),
@@ -145,8 +143,8 @@ class GoICP(PairwiseMethod):
             return _Best(best, error, 0.0, proved=True)
 
         kept = int(untrimmed(torch.tensor(len(source)), self.trim))
-        search = indexed(target.unsqueeze(0), queries=len(source))
-        scene = _Scene(source, distance_field(target, self.cells), search, kept)
+        index = Index(target)
+        scene = _Scene(source, distance_field(index, self.cells), index, kept)
         most = _AT_ONCE.get(source.device.type, _AT_ONCE_ELSEWHERE) // (8 * len(source))
         starts = _STARTS.get(source.device.type, _STARTS_ELSEWHERE)
         boxes = _Boxes.whole(self.translation, source)
@@ -250,7 +248,7 @@ class _Scene(NamedTuple):
 
     points: Tensor
     field: DistanceField
-    search: Search
+    search: Index
     kept: int
 
     @property
@@ -267,9 +265,7 @@ class _Scene(NamedTuple):
         # In boxes so small that the table's error decides, the distances themselves are looked for.
         small = (swing.mean(-1) + sway < 2 * self.field.slack).nonzero().squeeze(-1)
         if len(small) > 0:
-            places = moved[small].flatten(0, 1).unsqueeze(0)
-            near = self.search(places, small.new_zeros(1), None, torch.inf).squared_distance
-            distance[small] = near.sqrt().view(len(small), -1)
+            distance[small] = self.search.nearest(moved[small]).squared_distance.sqrt()
             slack[small] = 0
         closest = (distance - swing - (sway + slack).unsqueeze(-1)).clamp_min(0)
         return self._error(closest), self._error(distance)

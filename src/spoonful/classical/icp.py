@@ -1,14 +1,7 @@
-"""Iterative closest point, for many pairs and from many starts at once.
+"""Iterative closest point as a method: for many pairs and from many starts at once.
 
-Besl and McKay (1992), Chen and Medioni (1992); trimmed as by Chetverikov et al. (2002). In turn,
-match each source point to the nearest target point, keep the matches that are close, and solve for
-the pose:
-
-    point to point    min  sum_i |R p_i + t - q_i|^2              by Kabsch
-    point to plane    min  sum_i (n_i . (R p_i + t - q_i))^2      by a Gauss-Newton step
-
-until the matches settle. All pairs of a batch and all starts of a pair run together; one that has
-settled is taken out and costs nothing more.
+The loop itself is `spoonful.icp`. Each source point is matched with the nearest target point; only
+close matches are kept, and the farthest are trimmed as by Chetverikov et al. (2002).
 """
 
 from __future__ import annotations
@@ -27,21 +20,21 @@ from spoonful.classical.contract import (
     NO_OVERLAP,
     OK,
     ClassicalMethod,
+    frame_of,
+    into,
     join,
     share,
     take,
 )
-from spoonful.classical.frame import Frame
-from spoonful.classical.search import Search, indexed
 from spoonful.data.normals import estimate_normals
-from spoonful.geometry import Pose, gram_schmidt, kabsch, rotation_from_vector
+from spoonful.geometry import Pose
 from spoonful.geometry.exact import matmul3
+from spoonful.icp import FEWEST, Descent, Matches, descend
+from spoonful.neighbors import Index
 from spoonful.registration import Registration
 
 # Points, of both clouds and all starts, that are worked on at once: some hundred MB.
 _BUDGET = 1 << 22
-# Fewer matches do not fix a pose.
-_FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +94,8 @@ class ICP(ClassicalMethod):
             raise ValueError(f"starts must be at least 1, got {self.starts}")
         if not 0 < self.start_degrees <= 180:
             raise ValueError(f"start_degrees must lie in (0, 180], got {self.start_degrees}")
-        if self.sample is not None and self.sample < _FEWEST:
-            raise ValueError(f"sample must be at least {_FEWEST}, got {self.sample}")
+        if self.sample is not None and self.sample < FEWEST:
+            raise ValueError(f"sample must be at least {FEWEST}, got {self.sample}")
 
     @classmethod
     def published(cls) -> Self:
@@ -123,46 +116,45 @@ class ICP(ClassicalMethod):
         rows = torch.arange(len(batch), device=batch.source.device)
         return join(
             [
-                self._solve_some(
-                    take(batch, some), None if init is None else Pose(*(p[some] for p in init))
-                )
+                self._solve_some(take(batch, some), None if init is None else init.at(some))
                 for some in rows.split(at_once)
             ]
         )
 
     def _solve_some(self, batch: Batch, init: Pose | None) -> Registration:
-        frame = Frame.of(batch)
-        source, target = frame.enter(batch)
+        frame = frame_of(batch)
+        source, target = into(frame, batch)
         mask, dtype = batch.source_mask, source.dtype
         normals = batch.target_normals if self.metric == "plane" else None
         if self.metric == "plane" and normals is None:
             normals = estimate_normals(target, mask=batch.target_mask)
-        reach = (self.max_distance or torch.inf) / frame.length
-        search = indexed(target, batch.target_mask, queries=source.shape[1])
-        problem = _Problem(self, target, normals, reach, float(reach.amax()), search)
+        length = frame.scale.to(dtype)
+        reach = (self.max_distance or torch.inf) / length
+        targets = _Targets(target, normals, Index(target, batch.target_mask), reach, self.trim)
 
         start = (
             Pose.identity(len(batch), dtype=dtype, device=source.device) if init is None else init
         )
-        start = frame.pose_in(start)
+        start = frame.pose_in(start).to(dtype)
+        pairs = torch.arange(len(batch), device=source.device)
         some, some_mask = source, mask
         if self.sample is not None and self.sample < source.shape[1]:
             some, some_mask = spread_sample(source, mask, self.sample)
         if self.starts > 1:
-            run = self._best_start(problem, some, some_mask, start)
+            run = self._best_start(targets, some, some_mask, start)
         else:
-            run = problem.descend(some, some_mask, problem.pairs, start)
+            run = self._descend(targets, some, some_mask, pairs, start)
         if some is not source:
-            run = problem.descend(source, mask, problem.pairs, run.pose)
+            run = self._descend(targets, source, mask, pairs, run.pose)
 
-        within = self._inlier_distances(batch) / frame.length
+        within = self._inlier_distances(batch) / length
         # Inliers may lie farther away than matches.
-        problem = problem._replace(farthest=max(problem.farthest, float(within.amax())))
-        final = problem.evaluate(source, mask, problem.pairs, run.pose)
+        farthest = float(torch.maximum(within, reach).amax())
+        final = targets.fit(run.pose.apply(source), mask, pairs, farthest)
         close = final.squared <= within.square().unsqueeze(-1)
         words = [OK if settled else NO_CONVERGENCE for settled in run.settled.tolist()]
         return Registration(
-            frame.pose_out(run.pose),
+            frame.pose_out(run.pose).to(dtype),
             matches=batch.target.gather(1, final.place.unsqueeze(-1).expand(-1, -1, 3)),
             weights=final.keep.to(dtype),
             inlier_ratio=share(close, mask).to(dtype),
@@ -170,13 +162,23 @@ class ICP(ClassicalMethod):
                 NO_OVERLAP if empty else word
                 for word, empty in zip(words, run.empty.tolist(), strict=True)
             ),
-            extras={"residual": final.residual * frame.length},
+            extras={"residual": final.residual * length},
         )
 
+    def _descend(
+        self, targets: _Targets, source: Tensor, mask: Tensor | None, pair: Tensor, start: Pose
+    ) -> Descent:
+        """ICP from R starts of sources (N, 3) or (R, N, 3) to the targets numbered `pair` (R,)."""
+
+        def matcher(moved: Tensor, rows: Tensor) -> Matches:
+            return targets.match(moved, None if mask is None else mask[rows], pair[rows])
+
+        return descend(source, start, matcher, rounds=self.iterations, tolerance=self.tolerance)
+
     def _best_start(
-        self, problem: _Problem, source: Tensor, mask: Tensor | None, start: Pose
-    ) -> _Run:
-        """Descend from all starts of each pair, and keep where the best of them ended."""
+        self, targets: _Targets, source: Tensor, mask: Tensor | None, start: Pose
+    ) -> Descent:
+        """Descend from all starts of each pair, and keep the best end."""
         turns = spread_rotations(self.starts - 1, self.start_degrees).to(source)
         others = matmul3(turns, start.rotation.unsqueeze(1))
         starts = Pose(
@@ -186,14 +188,15 @@ class ICP(ClassicalMethod):
                 start.translation.unsqueeze(1), (0, 0, 0, self.starts - 1)
             ).flatten(0, 1),
         )
-        pair = problem.pairs.repeat_interleave(self.starts)
+        pairs = torch.arange(len(source), device=source.device)
+        pair = pairs.repeat_interleave(self.starts)
         source, mask = source[pair], None if mask is None else mask[pair]
-        run = problem.descend(source, mask, pair, starts)
-        residual = problem.evaluate(source, mask, pair, run.pose).residual
+        run = self._descend(targets, source, mask, pair, starts)
+        residual = targets.fit(run.pose.apply(source), mask, pair).residual
         # A start that lost all its matches is worse than any that has some.
         residual = residual.masked_fill(run.empty, torch.inf).view(-1, self.starts)
-        best = residual.argmin(-1) + problem.pairs * self.starts
-        return _Run(Pose(*(part[best] for part in run.pose)), run.settled[best], run.empty[best])
+        best = residual.argmin(-1) + pairs * self.starts
+        return Descent(run.pose.at(best), run.settled[best], run.empty[best])
 
     def descents(self, target: Tensor) -> Callable[[Tensor, Pose], tuple[Pose, Tensor]]:
         """Prepare one target for descents from any poses: for searches that are built on ICP.
@@ -203,130 +206,78 @@ class ICP(ClassicalMethod):
 
         Returns:
             A function of a source (N, 3), like the target, and S starts, rotation (S, 3, 3), that
-            returns where each ended, and its residual (S,).
+            returns the last poses and their residuals (S,).
         """
+        one = target.unsqueeze(0)
         reach = target.new_full((1,), self.max_distance or torch.inf)
-        search = indexed(target.unsqueeze(0), queries=len(target))
-        problem = _Problem(self, target.unsqueeze(0), None, reach, float(reach), search)
+        targets = _Targets(one, None, Index(one), reach, self.trim)
 
-        def descend(source: Tensor, starts: Pose) -> tuple[Pose, Tensor]:
+        def run(source: Tensor, starts: Pose) -> tuple[Pose, Tensor]:
             pair = torch.zeros(len(starts.rotation), dtype=torch.long, device=source.device)
-            points = source.expand(len(pair), *source.shape)
-            pose = problem.descend(points, None, pair, starts).pose
-            return pose, problem.evaluate(points, None, pair, pose).residual
+            pose = self._descend(targets, source, None, pair, starts).pose
+            return pose, targets.fit(pose.apply(source), None, pair).residual
 
-        return descend
-
-
-class _Run(NamedTuple):
-    """Where R descents ended."""
-
-    pose: Pose
-    settled: Tensor
-    empty: Tensor
+        return run
 
 
-class _Matches(NamedTuple):
-    """The matches of R clouds.
+class _Fit(NamedTuple):
+    """The fit of R moved clouds to their targets.
 
     `place`, `squared` and `keep` are (R, N): the nearest target point, its squared distance, and
-    whether it is used; `fitness`, `error` and `residual` are (R,): the share that is used, their
-    root mean square distance, and the same where far matches count as if at the largest distance.
+    whether it is used. `residual` (R,) is the root mean square distance of the matches that are
+    not trimmed, where none counts more than the largest distance.
     """
 
     place: Tensor
     squared: Tensor
     keep: Tensor
-    fitness: Tensor
-    error: Tensor
     residual: Tensor
 
 
-class _Problem(NamedTuple):
-    """Targets in their frame, and how to match to them."""
+class _Targets(NamedTuple):
+    """B targets in their frame, and the rule by which matches are kept.
 
-    method: ICP
-    target: Tensor
+    `reach` (B,) is the largest distance of a match and `trim` the fraction that is left out.
+    """
+
+    points: Tensor
     normals: Tensor | None
+    search: Index
     reach: Tensor
-    farthest: float
-    search: Search
+    trim: float
 
-    @property
-    def pairs(self) -> Tensor:
-        """The numbers of the pairs."""
-        return torch.arange(len(self.target), device=self.target.device)
+    def fit(
+        self, moved: Tensor, mask: Tensor | None, pair: Tensor, farthest: float | None = None
+    ) -> _Fit:
+        """Match moved clouds (R, N, 3) with the targets numbered `pair` (R,).
 
-    def evaluate(self, source: Tensor, mask: Tensor | None, pair: Tensor, pose: Pose) -> _Matches:
-        """Match R sources (R, N, 3) under their poses with the targets numbered `pair` (R,)."""
-        near = self.search(pose.apply(source), pair, mask, self.farthest)
+        `farthest` is how far to search; by default, as far as any match may be.
+        """
+        farthest = float(self.reach.amax()) if farthest is None else farthest
+        near = self.search.nearest(moved, cloud=pair, mask=mask, reach=farthest)
         squared = near.squared_distance
         limit = self.reach[pair].square().unsqueeze(-1)
-        count = torch.full_like(pair, source.shape[1]) if mask is None else mask.sum(-1)
-        kept = count
+        kept = torch.full_like(pair, moved.shape[1]) if mask is None else mask.sum(-1)
         keep = squared <= limit
         if mask is not None:
             keep &= mask
-        if self.method.trim > 0:
-            kept = untrimmed(count, self.method.trim)
+        if self.trim > 0:
+            kept = untrimmed(kept, self.trim)
             last = squared.sort(-1).values.gather(1, kept.unsqueeze(-1) - 1)
             keep &= squared <= last
-        used = keep.sum(-1)
-        total = squared.where(keep, 0.0).sum(-1)
         # Of the points that may not be trimmed, those without a match count as at the limit.
-        missing = (kept - used).clamp_min(0)
+        missing = (kept - keep.sum(-1)).clamp_min(0)
         worst = limit.squeeze(-1).where(missing > 0, 0.0) * missing
-        return _Matches(
-            near.index,
-            squared,
-            keep,
-            used / count,
-            (total / used.clamp_min(1)).sqrt(),
-            ((total + worst) / kept).sqrt(),
-        )
+        total = squared.where(keep, 0.0).sum(-1)
+        return _Fit(near.index, squared, keep, ((total + worst) / kept).sqrt())
 
-    def descend(self, source: Tensor, mask: Tensor | None, pair: Tensor, start: Pose) -> _Run:
-        """Run from R starts until each has settled; those that have are left out of the work."""
-        rotation, translation = (part.clone() for part in start)
-        settled = torch.zeros_like(pair, dtype=torch.bool)
-        empty = torch.zeros_like(settled)
-        # What is still under way: which rows, their points, and how they matched last.
-        rows, pose = torch.arange(len(pair), device=pair.device), start
-        points, valid, cloud = source, mask, pair
-        fitness = source.new_full((len(pair),), torch.inf)
-        error = fitness
-        for iteration in range(self.method.iterations + 1):
-            found = self.evaluate(points, valid, cloud, pose)
-            tolerance = self.method.tolerance
-            still = ((found.fitness - fitness).abs() < tolerance) & (
-                (found.error - error).abs() < tolerance
-            )
-            lost = found.keep.sum(-1) < _FEWEST
-            over = still | lost
-            rotation[rows], translation[rows] = pose
-            settled[rows], empty[rows] = still, lost
-            finished = int(over.sum())
-            if iteration == self.method.iterations or finished == len(rows):
-                break
-            fitness, error = found.fitness, found.error
-            if finished > 0:
-                go = (~over).nonzero().squeeze(-1)
-                rows, cloud, points = rows[go], cloud[go], points[go]
-                valid = None if valid is None else valid[go]
-                pose = Pose(*(part[go] for part in pose))
-                fitness, error = fitness[go], error[go]
-                found = _Matches(*(part[go] for part in found))
-            pose = self._solve(points, pose, found, cloud)
-        return _Run(Pose(rotation, translation), settled, empty)
-
-    def _solve(self, source: Tensor, pose: Pose, found: _Matches, pair: Tensor) -> Pose:
-        """The pose that fits the matches best."""
+    def match(self, moved: Tensor, mask: Tensor | None, pair: Tensor) -> Matches:
+        """The matches of moved clouds (R, N, 3) with the targets numbered `pair` (R,)."""
+        found = self.fit(moved, mask, pair)
         # Gathered from the clouds as they lie, without a copy of each start's target.
-        place = found.place + (pair * self.target.shape[1]).unsqueeze(-1)
-        matches = self.target.reshape(-1, 3)[place]
-        if self.normals is None:
-            return kabsch(source, matches, mask=found.keep)
-        return plane_step(source, matches, self.normals.reshape(-1, 3)[place], pose, found.keep)
+        place = found.place + (pair * self.points.shape[1]).unsqueeze(-1)
+        normals = None if self.normals is None else self.normals.reshape(-1, 3)[place]
+        return Matches(self.points.reshape(-1, 3)[place], found.squared, found.keep, normals)
 
 
 def untrimmed(count: Tensor, trim: float) -> Tensor:
@@ -336,46 +287,7 @@ def untrimmed(count: Tensor, trim: float) -> Tensor:
     tensor([70,  4,  3])
     """
     kept = (count.double() * (1 - trim) - 1e-9).ceil().long()
-    return kept.clamp_min(_FEWEST).minimum(count)
-
-
-def plane_step(source: Tensor, target: Tensor, normals: Tensor, pose: Pose, keep: Tensor) -> Pose:
-    """One Gauss-Newton step on the distances of moved points to their matches' planes.
-
-    With x = R p + t, a small turn a and shift b change the distance n . (x - q) by
-    (x cross n) . a + n . b, so each match gives one row of a 6x6 system. What the planes leave
-    undetermined, such as sliding along a single one, stays as it is.
-
-    Args:
-        source: (R, N, 3).
-        target: (R, N, 3), their matches.
-        normals: (R, N, 3), of the matches.
-        pose: rotation (R, 3, 3), the poses so far.
-        keep: (R, N) bool, which matches count.
-
-    Returns:
-        The new poses.
-
-    >>> wall = torch.tensor([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
-    >>> up = torch.tensor([0.0, 0, 1]).expand_as(wall)
-    >>> everything = torch.ones(1, 4, dtype=torch.bool)
-    >>> plane_step(wall + 0.5, wall, up, Pose.identity(1), everything).translation
-    tensor([[ 0.0000,  0.0000, -0.5000]])
-    """
-    moved = pose.apply(source)
-    # float64 is exact enough for sums of squares, and no switch makes its products inexact.
-    rows = torch.cat([torch.linalg.cross(moved, normals), normals], -1).double()
-    rows = rows * keep.unsqueeze(-1)
-    gaps = ((target - moved) * normals).sum(-1, keepdim=True).double()
-    system, right = rows.mT @ rows, (rows.mT @ gaps)
-    # Damped just so much that it can be solved: far below what a match contributes.
-    size = system.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None]
-    eye = torch.eye(6, dtype=system.dtype, device=system.device)
-    damped = system + eye * (1e-9 * size).clamp_min(torch.finfo(torch.float64).tiny)
-    step = torch.linalg.solve(damped, right).squeeze(-1).to(source.dtype)
-    turn = Pose(rotation_from_vector(step[..., :3]), step[..., 3:])
-    better = turn.compose(pose)
-    return Pose(gram_schmidt(better.rotation), better.translation)
+    return kept.clamp_min(FEWEST).minimum(count)
 
 
 def spread_rotations(count: int, max_degrees: float = 180.0) -> Tensor:

@@ -154,13 +154,10 @@ def library_version(library: str) -> str:
     >>> library_version("torch") == torch.__version__, library_version("no_such_library")
     (True, 'none')
     """
-    for distribution in (library, f"{library}-cpu"):  # as Open3D's smaller package is called
-        with contextlib.suppress(ModuleNotFoundError, OSError):
-            found = isolate.call(
-                "importlib.metadata:version", distribution, python=interpreter(library)
-            )
-            if found.value is not None:
-                return str(found.value)
+    with contextlib.suppress(ModuleNotFoundError, OSError):
+        found = isolate.call("importlib.metadata:version", library, python=interpreter(library))
+        if found.value is not None:
+            return str(found.value)
     return "none"
 
 

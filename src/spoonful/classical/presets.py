@@ -19,10 +19,9 @@ from spoonful.names import named
 FOLDER = Path(__file__).parent / "tuned"
 FORMAT = "spoonful.tuned/1"
 
-# Where each method is; it is imported when it is asked for.
+# Each method's module and class; it is imported when it is first used.
 _WHERE = {
     "icp": ("icp", "ICP"),
-    "icp-open3d": ("open3d_icp", "Open3DICP"),
     "fgr": ("fgr", "FGR"),
     "goicp": ("goicp", "GoICP"),
     "rpm": ("rpm", "RPM"),
@@ -30,10 +29,14 @@ _WHERE = {
     "kiss-matcher": ("kiss_matcher", "KISSMatcher"),
 }
 
+# Names of methods that were removed, and the method that replaces each.
+_REMOVED = {"icp-open3d": "icp"}
+# Settings of earlier versions, which files of tuned settings may still have.
+_UNUSED = {"fgr": {"seconds", "neighbors"}}
+
 SUMMARIES = {
     "icp": "Iterative closest point, batched.",
-    "icp-open3d": "Open3D's iterative closest point.",
-    "fgr": "Fast global registration on FPFH features, by Open3D.",
+    "fgr": "Fast global registration on FPFH features.",
     "goicp": "Go-ICP: branch and bound over all poses.",
     "rpm": "Robust point matching: soft matches, annealed.",
     "small_gicp": "Generalised ICP, by small_gicp.",
@@ -61,9 +64,11 @@ class Tuned:
         """The method with these settings."""
         cls = kind(self.method)
         known = {each.name for each in fields(cls)}
-        if strange := sorted(set(self.settings) - known):
+        unused = _UNUSED.get(self.method, set())
+        settings = {name: value for name, value in self.settings.items() if name not in unused}
+        if strange := sorted(set(settings) - known):
             raise ValueError(f"{self.method} has no setting {strange[0]!r}")
-        return cls(**{**self.settings, "settings": "tuned"})
+        return cls(**{**settings, "settings": "tuned"})
 
     def as_json(self) -> str:
         """The file's text."""
@@ -91,7 +96,7 @@ def names() -> tuple[str, ...]:
     """The names of all methods.
 
     >>> names()[:3]
-    ('icp', 'icp-open3d', 'fgr')
+    ('icp', 'fgr', 'goicp')
     """
     return tuple(_WHERE)
 
@@ -103,6 +108,8 @@ def kind(name: str) -> type[ClassicalMethod]:
     Traceback (most recent call last):
     ValueError: no classical method named 'icq'; did you mean 'icp'? There are: icp, ...
     """
+    if name in _REMOVED:
+        raise ValueError(f"{name} was removed: use {_REMOVED[name]}, which gives the same poses")
     module, cls = named(name, _WHERE, what="classical method")
     found: type[ClassicalMethod] = getattr(
         importlib.import_module(f"spoonful.classical.{module}"), cls

@@ -20,8 +20,7 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, join, take
-from spoonful.classical.frame import Frame
+from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, into, join, take
 from spoonful.geometry import Pose, kabsch
 from spoonful.models.precision import mix
 from spoonful.models.sinkhorn import sinkhorn
@@ -102,21 +101,18 @@ class RPM(ClassicalMethod):
         rows = torch.arange(len(batch), device=batch.source.device)
         return join(
             [
-                self._anneal(
-                    take(batch, some),
-                    None if init is None else Pose(*(part[some] for part in init)),
-                )
+                self._anneal(take(batch, some), None if init is None else init.at(some))
                 for some in rows.split(at_once)
             ]
         )
 
     def _anneal(self, batch: Batch, init: Pose | None) -> Registration:
-        frame = Frame.of(batch)
-        source, target = frame.enter(batch)
+        frame = frame_of(batch)
+        source, target = into(frame, batch)
         if init is None:
             pose = Pose.identity(len(batch), dtype=source.dtype, device=source.device)
         else:
-            pose = frame.pose_in(init)
+            pose = frame.pose_in(init).to(source.dtype)
         forbidden = _forbidden(batch)
         alpha = self.outlier_distance**2
         least = torch.finfo(source.dtype).tiny
@@ -135,8 +131,8 @@ class RPM(ClassicalMethod):
                     better.translation.where(found[:, None], pose.translation),
                 )
         return Registration(
-            frame.pose_out(pose),
-            matches=matches * frame.length[:, None, None] + frame.target_centre.unsqueeze(1),
+            frame.pose_out(pose).to(source.dtype),
+            matches=frame.target_out(matches),
             weights=weights,
             status=tuple(OK if any_match else NO_OVERLAP for any_match in found.tolist()),
         )

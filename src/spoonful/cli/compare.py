@@ -13,7 +13,8 @@ from rich.table import Table
 from spoonful.cli.evaluate import number, wide
 from spoonful.evaluation import Comparison, Interval, Result, compare
 
-_STATISTICS = {"mean": "mean", "rmse": "RMSE", "median": "median", "p95": "95th perc."}
+_STATISTICS = {"mean": "mean", "rmse": "RMSE", "median": "median", "p95": "95th percentile"}
+_ROOM = 100  # columns; with fewer, intervals are printed under the differences
 
 
 def compare_command(
@@ -23,7 +24,7 @@ def compare_command(
         list[str] | None, typer.Option(help="Only these metrics, with all statistics.")
     ] = None,
     finite_only: Annotated[
-        bool, typer.Option("--finite-only", help="Leave out items where a pose is not finite.")
+        bool, typer.Option("--finite-only", help="Leave out items with a non-finite pose.")
     ] = False,
 ) -> None:
     """Paired differences, B - A: item by item, with 95 % intervals.
@@ -51,29 +52,31 @@ def show(console: Console, found: Comparison, metrics: list[str] | None = None) 
         f"A = {escape(found.first)}\nB = {escape(found.second)}",
         highlight=False,
     )
+    beside = console.width >= _ROOM
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for name in ("metric", ""):
-        table.add_column(name, overflow="fold")  # not cut: --metric wants the whole name
-    for name in ("A", "B", "B - A", "95 % interval", "B better on"):
+    table.add_column("metric (mean)" if metrics is None else "", no_wrap=True)
+    for name in ("A", "B", "B - A", *(["95 % interval"] if beside else []), "B better"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in metrics or found.differences:
+        if metrics:
+            table.add_row(f"[bold]{name}[/bold]")
+        share, _ = found.better[name]
         for statistic in _STATISTICS if metrics else ("mean",):
             it = found.differences[name][statistic]
             color = ("green" if it.difference < 0 else "red") if it.decided else "default"
-            share, _ = found.better[name]
+            difference = f"[{color}]{signed(it.difference)}[/{color}]"
+            ends = interval(it.interval)
             table.add_row(
-                name if statistic == "mean" else "",
-                _STATISTICS[statistic],
+                f"  {_STATISTICS[statistic]}" if metrics else name,
                 number(it.first),
                 number(it.second),
-                f"[{color}]{signed(it.difference)}[/{color}]",
-                interval(it.interval),
+                *((difference, ends) if beside else (f"{difference}\n{ends}",)),
                 f"{100 * share:.0f} %" if statistic == "mean" else "",
             )
     console.print(table)
     console.print(
-        "[dim]Smaller is better. Coloured: the interval excludes zero (green, B is better; red, "
-        "worse). Each metric by itself: of twenty, one may do so by chance.[/dim]"
+        "[dim]Smaller is better. Colour: the 95 % interval excludes zero (green: B is better; "
+        "red: worse). Of twenty metrics, one does so by chance. B better: share of items.[/dim]"
     )
 
 

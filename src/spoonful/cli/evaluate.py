@@ -51,11 +51,11 @@ def evaluate_command(
         str, typer.Option(help="'synthetic' (embedded), or a folder with data.")
     ] = "synthetic",
     out: Annotated[
-        Path | None, typer.Option(help="Folder for a JSON file a method and one CSV.")
+        Path | None, typer.Option(help="Folder for one JSON file per method and one CSV.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
     batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 16,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Measure the first N items only.")] = None,
     noise: Annotated[
         float | None, typer.Option(help="Standard deviation of test noise, for the protocol's.")
     ] = None,
@@ -87,9 +87,18 @@ def evaluate_command(
         where = pick_device(device, rank)
         items = open_data(data, "test", card)
         results = []
-        missing: list[tuple[Method, MissingExtra]] = []
-        for one in chosen:
+        missing: list[Method] = []
+        for one in chosen:  # before anything is measured
             try:
+                one.check()
+            except MissingExtra as error:
+                missing.append(one)
+                if len(missing) == len(chosen):
+                    raise
+                why = f"{one.name} cannot run: {error}"
+                console.print(f"[yellow]{escape(why)}[/yellow]", highlight=False)
+        for one in chosen:
+            if one not in missing:
                 with bar(console, one.name) as advance:
                     results.append(
                         evaluate(
@@ -103,10 +112,6 @@ def evaluate_command(
                             progress=advance,
                         )
                     )
-            except MissingExtra as error:
-                missing.append((one, error))
-        if not results:  # nothing to show: the first reason is the error
-            raise missing[0][1]
         files = [] if out is None or rank != 0 else save(results, out)
         show(console, results, full=full, by_category=by_category, missing=missing)
         for file in files:
@@ -136,9 +141,9 @@ def show(
     *,
     full: bool = False,
     by_category: bool = False,
-    missing: Sequence[tuple[Method, MissingExtra]] = (),
+    missing: Sequence[Method] = (),
 ) -> None:
-    """Print results of one protocol, and of methods that are `missing` why they are."""
+    """Print results of one protocol, with empty rows for the methods that are `missing`."""
     first = results[0]
     columns = [
         column
@@ -165,17 +170,16 @@ def show(
         if timing is not None:
             clock = [number(1000 * timing.single), number(timing.pairs_per_second)]
         table.add_row(name, *([result.settings] if settings else []), *cells, *clock)
-    for one, _ in missing:
+    for one in missing:
         blank = ["-"] * (len(columns) + len(times))
-        table.add_row(escape(one.name), *([one.settings] if settings else []), *blank)
+        name = f"{escape(one.name)}\n[yellow]cannot run[/yellow]"
+        table.add_row(name, *([one.settings] if settings else []), *blank)
     if settings:  # long names of weights may be broken, "published" may not
         table.columns[1].no_wrap = max(len(result.settings) for result in results) < _SHORT
     title = f"{first.protocol} ({first.protocol_hash}) on {escape(first.data.name)}"
     of = "" if len(first) == first.data.items else f" of {first.data.items}"
     console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
     console.print(table)
-    for one, why in missing:
-        console.print(f"[yellow]{escape(one.name)} was not measured: {escape(str(why))}[/yellow]")
     if first.timing is not None:
         console.print(
             f"[dim]Intervals: 95 %, bootstrap over items. ms: one pair alone; pairs/s: in "

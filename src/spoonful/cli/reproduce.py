@@ -36,10 +36,10 @@ def reproduce_command(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Train for so long in all, as 10m or 2h; half as long again is for measuring."
+            help="Time to train the whole table, as 10m or 2h; measuring adds up to half of it."
         ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Training runs a row.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Training runs per row.")] = None,
     row: Annotated[list[str] | None, typer.Option(help="Make this row; may be repeated.")] = None,
     layer: Annotated[
         str, typer.Option(help="The layer: source, target, perturbed or detached.")
@@ -52,7 +52,7 @@ def reproduce_command(
         bool, typer.Option(help="Train what is missing; or take the package's weights.")
     ] = True,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
-    limit: Annotated[int | None, typer.Option(help="Only the first so many items.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Measure the first N items only.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the table as JSON, too.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
@@ -90,7 +90,7 @@ def reproduce_command(
             quiet=quiet,
         )
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; the same command goes on", highlight=False)
+        Console(stderr=True).print("stopped; run the same command to resume", highlight=False)
         raise
     show(console, found)
     if out is not None:

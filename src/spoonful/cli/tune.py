@@ -29,10 +29,10 @@ def tune_command(
     ] = "synthetic",
     trials: Annotated[int, typer.Option(help="Settings to try.")] = 20,
     seconds: Annotated[
-        str | None, typer.Option(metavar="10m", help="Begin no further trial after this time.")
+        str | None, typer.Option(metavar="10m", help="Start no trial after this time.")
     ] = None,
-    items: Annotated[int, typer.Option(help="Training pairs, one a shape at most.")] = 64,
-    seed: Annotated[int, typer.Option(help="Of the pairs and of the settings drawn.")] = 0,
+    items: Annotated[int, typer.Option(help="Training pairs, at most one per shape.")] = 64,
+    seed: Annotated[int, typer.Option(help="Random seed of the pairs and of the settings.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto; for batched methods.")] = "cpu",
     out: Annotated[Path | None, typer.Option(help="Write the settings to this file.")] = None,
 ) -> None:
@@ -93,7 +93,7 @@ def show(console: Console, found: Search) -> None:
         highlight=False,
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("trial", "ranking °", "final °", "gain ° (95 %)", "ms a pair"):
+    for title in ("trial", "ranking °", "final °", "gain ° (95 %)", "ms per pair"):
         table.add_column(title, justify="right")
     table.add_column("settings")
     published = found.trials[0].method

@@ -6,7 +6,6 @@ the unit ball by one common scale, with the true pose in that frame and the over
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +21,7 @@ from spoonful.data.sampling import (
     voxel_average_to,
 )
 from spoonful.geometry import Pose
+from spoonful.neighbors import Index
 
 # 3DMatch's fragments are compared at 25 mm; a point has a partner within one and a half voxels.
 VOXELS_OF_RADIUS = 1.5
@@ -155,52 +155,13 @@ def spacing(points: Tensor) -> float:
 
 
 def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
-    """Which of `query` have one of `points` within `radius`: (N,) bool.
-
-    Points are sorted into cells of the size of the radius, so that only the 27 cells around a
-    query are looked into: scans of 10,000 points take milliseconds.
-
-    Args:
-        query: (N, 3).
-        points: (M, 3).
-        radius: positive.
+    """Which of `query` (N, 3) have one of `points` (M, 3) within `radius`: (N,) bool.
 
     >>> line = torch.arange(4.0).unsqueeze(-1) * torch.tensor([1.0, 0, 0])
     >>> within(line, line[:1], 1.5)
     tensor([ True,  True, False, False])
     """
-    origin = points.amin(0) - radius
-    sides = ((points.amax(0) - origin) / radius).floor() + 2
-    if not float(sides.double().prod()) < 2.0**62:
-        raise ValueError(f"radius must not be so much smaller than the scans, got {radius}")
-    cells = ((points - origin) / radius).floor().long()
-    own = ((query - origin) / radius).floor().clamp(min=-2 * torch.ones_like(sides), max=sides + 1)
-    own, sides = own.long(), sides.long()
-    order = _key(cells, sides).argsort()
-    points = points[order]
-    keys, counts = _key(cells, sides).unique(return_counts=True)
-    starts = counts.cumsum(0) - counts
-    found = torch.zeros(len(query), dtype=torch.bool, device=query.device)
-    for step in itertools.product((0, -1, 1), repeat=3):
-        cell = own + torch.tensor(step, device=own.device)
-        # Only queries still without a partner, in cells that hold something.
-        left = (~found & ((cell >= 0) & (cell < sides)).all(-1)).nonzero().squeeze(-1)
-        key = _key(cell[left], sides)
-        slot = torch.searchsorted(keys, key).clamp(max=len(keys) - 1)
-        held = keys[slot] == key
-        left, slot = left[held], slot[held]
-        place = 0
-        while len(left):
-            near = (query[left] - points[starts[slot] + place]).square().sum(-1) <= radius * radius
-            found[left[near]] = True
-            place += 1
-            more = ~near & (place < counts[slot])
-            left, slot = left[more], slot[more]
-    return found
-
-
-def _key(cells: Tensor, sides: Tensor) -> Tensor:
-    return (cells[:, 0] * sides[1] + cells[:, 1]) * sides[2] + cells[:, 2]
+    return Index(points).nearest(query, reach=radius).squared_distance.isfinite()
 
 
 def rigid(matrix: Tensor) -> Pose:

@@ -52,6 +52,12 @@ class Method:
     seed: int | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Raise `MissingExtra` if the method cannot run here."""
+        check = getattr(self.run, "check", None)
+        if check is not None:
+            check()
+
 
 class _Entry(NamedTuple):
     make: Callable[[], Method]

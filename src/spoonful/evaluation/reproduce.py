@@ -192,8 +192,11 @@ def reproduce(
     check_choice("layer", layer, _LAYERS)
     wanted = [row for row in paper.rows if rows is None or _named(row, rows)]
     for row in wanted:
-        if row.recipe is not None:  # settings that are none are said before anything is opened
+        if row.recipe is not None:  # validate settings before loading data
             config_of(Job(row.recipe, 0, SYNTHETIC, Path(), layer=layer, settings=(*settings,)))
+    found = _not_made(wanted, asked=rows is not None)
+    for label, (_, reason) in found.items():
+        Display(label, quiet=quiet).say(reason)
     name = SYNTHETIC if data is None else data
     protocol = protocols.get(paper.protocol)
     if test is None:
@@ -209,7 +212,7 @@ def reproduce(
     protocol.check(test)
     own = _weights_for(wanted) if not train and rows is None and not scans else ()
     jobs = sum(count for row in wanted if row.recipe is not None)
-    measured = jobs + sum(row.method is not None and not _left_out(row, rows) for row in wanted)
+    measured = jobs + sum(row.method is not None for row in wanted) - len(found)
     maker = _Maker(
         protocol=protocol,
         test=test,
@@ -218,7 +221,7 @@ def reproduce(
         runs=Path(runs),
         budget=budget,
         share=None if budget is None or not jobs else budget / jobs,
-        measuring=None if budget is None else _Shares(_MEASURING * budget, measured + len(own)),
+        shares=_Shares(None if budget is None else _MEASURING * budget, measured + len(own)),
         layer=layer,
         settings=tuple(settings),
         train=train,
@@ -228,13 +231,12 @@ def reproduce(
         limit=limit,
         quiet=quiet,
     )
-    found: dict[str, _Found] = {}
-    # Those to be trained first: the time of what there is no time to train is for measuring.
+    # Rows that need training come first: time that is not used for training is for measuring.
     for row in sorted(wanted, key=lambda row: row.recipe is None):
         if row.recipe is not None:
             found[row.label] = _trained(maker, row.label, row.recipe, count)
-        elif row.method is not None:
-            found[row.label] = _left_out(row, rows) or _baseline(maker, row.method)
+        elif row.method is not None and row.label not in found:
+            found[row.label] = _Found((maker.baseline(row.method),), "")
     made = []
     for row in paper.rows:
         results, reason = found.get(row.label, _Found((), "not asked for"))
@@ -245,13 +247,11 @@ def reproduce(
         )
         made.append(ReproducedRow(row.label, cells, _ours_from(results, limit) or reason, results))
     for weights in own:
-        results, reason = _baseline(maker, weights)
+        results = (maker.baseline(weights),)
         cells = tuple(_cell(column, None, None, results) for column in paper.columns)
         about = shipped.card(weights)
         words = f"; trained on {about.data}, {about.protocol['name']}, {about.steps} steps"
-        made.append(
-            ReproducedRow(weights, cells, reason or _ours_from(results, limit) + words, results)
-        )
+        made.append(ReproducedRow(weights, cells, _ours_from(results, limit) + words, results))
     remarks = _remarks(paper, name_of(test), budget, count, limit, layer, settings, made)
     return Reproduction(paper, tuple(made), name, remarks)
 
@@ -264,19 +264,27 @@ class _Found(NamedTuple):
 
 
 class _Shares:
-    """A time that several take in turn; what one leaves is for those after it."""
+    """Results that are made in turn, and the time to measure them in.
 
-    def __init__(self, seconds: float, parts: int) -> None:
-        self._seconds, self._parts = seconds, parts
+    Each has an equal share of the time that is left; `seconds` None sets no limit.
+    """
 
-    def next(self) -> float:
-        """The next one's share."""
-        self._parts = max(self._parts - 1, 0)
-        return max(self._seconds / (self._parts + 1), 1e-3)
+    def __init__(self, seconds: float | None, parts: int) -> None:
+        self._seconds, self._parts, self._done = seconds, parts, 0
+
+    def __str__(self) -> str:
+        return f"{self._done} of {self._parts}"
+
+    def next(self) -> float | None:
+        """The seconds for the next result."""
+        left = max(self._parts - self._done, 1)
+        self._done += 1
+        return None if self._seconds is None else max(self._seconds / left, 1e-3)
 
     def add(self, seconds: float) -> None:
-        """There is more time, or less if it is negative."""
-        self._seconds += seconds
+        """Add time, or remove it if negative."""
+        if self._seconds is not None:
+            self._seconds += seconds
 
 
 @dataclass(frozen=True)
@@ -290,7 +298,7 @@ class _Maker:
     runs: Path
     budget: float | None
     share: float | None
-    measuring: _Shares | None
+    shares: _Shares
     layer: str
     settings: tuple[str, ...]
     train: bool
@@ -306,7 +314,7 @@ class _Maker:
         if weights in shipped.names():  # another version of this package may have others
             weights = f"{weights}-{shipped.card(weights).sha256[:6]}"
         folder = self.runs / "methods" / weights
-        share = self._next_share()
+        share = self.shares.next()
         return self._kept(folder) or self._measured(open_method(name), folder, share)
 
     def trained(self, label: str, recipe: Recipe, seed: int) -> Result | None:
@@ -318,7 +326,7 @@ class _Maker:
         folder = full = base / f"seed-{seed}"
         if self.share is not None:
             folder = base / f"seed-{seed}-for-{self.share:.0f}s"
-        share = self._next_share()
+        share = self.shares.next()
         if kept := self._kept(full) or self._kept(folder):
             return kept
         job = Job(
@@ -338,8 +346,7 @@ class _Maker:
             found = self.trainer(job)
         except NoTime as error:
             Display(job.label, quiet=self.quiet).say(str(error))
-            if self.measuring is not None and self.share is not None:
-                self.measuring.add(self.share)
+            self.shares.add(self.share or 0.0)
             raise
         if found is None:
             return None
@@ -347,10 +354,6 @@ class _Maker:
         facts = {**facts, "recipe": recipe.slug(self.layer), "budget_s": self.share}
         method = methods.of_model(label, model.eval(), seed=seed, training=facts)
         return self._measured(method, folder, share)
-
-    def _next_share(self) -> float | None:
-        """Seconds to measure the next result in; None for as long as it takes."""
-        return None if self.measuring is None else self.measuring.next()
 
     def _file(self, folder: Path, *, short: bool = False) -> Path:
         part = "" if self.limit is None else f"-first-{self.limit}"
@@ -368,7 +371,14 @@ class _Maker:
     def _measured(self, method: Method, folder: Path, seconds: float | None) -> Result:
         began = time.monotonic()
         small = seconds is not None and torch.device(self.device).type == "cpu"
-        with Display(method.name, quiet=self.quiet) as display:
+
+        def show(done: int, total: int) -> None:
+            left = (time.monotonic() - began) * (total - done) / done
+            if seconds is not None:
+                left = min(left, max(0.0, began + seconds - time.monotonic()))
+            display.count(done, total, "items measured", left)
+
+        with Display(f"{method.name} ({self.shares})", quiet=self.quiet) as display:
             display.now(f"measuring on {self.protocol.name}")
             result = evaluate(
                 method,
@@ -378,12 +388,11 @@ class _Maker:
                 device=self.device,
                 limit=self.limit,
                 seconds=seconds,
-                progress=lambda done, total: display.count(done, total, "items measured"),
+                progress=show,
             )
             if short := _short(result, self.limit):
                 display.say(f"measured on {short}, for lack of time")
-        if self.measuring is not None:
-            self.measuring.add(began - time.monotonic())
+        self.shares.add(began - time.monotonic())
         result.save(self._file(folder, short=bool(short)))
         return result
 
@@ -400,23 +409,28 @@ def _trained(maker: _Maker, label: str, recipe: Recipe, count: int) -> _Found:
     return _Found(tuple(result for result in results if result is not None), reason)
 
 
-def _left_out(row: Row, rows: Sequence[str] | None) -> _Found | None:
-    """Why a row is not made unless it is asked for; None for those that are."""
-    if row.method not in _SLOW or rows is not None:
-        return None
-    return _Found((), f"ask for it by --row: {row.method} takes up to a minute a pair")
+def _not_made(rows: Sequence[Row], *, asked: bool) -> dict[str, _Found]:
+    """The reasons of the rows without training that cannot be made, by label.
 
-
-def _baseline(maker: _Maker, name: str) -> _Found:
-    """The result of a method that is not trained here."""
-    try:
-        return _Found((maker.baseline(name),), "")
-    except MissingExtra as error:
-        return _Found((), str(error))
-    except ValueError as error:
-        if name in methods.names():
-            raise
-        return _Found((), str(error))
+    `asked` says that the user asked for these rows: then slow methods are run, too.
+    """
+    found = {}
+    for row in rows:
+        if row.method is None:
+            continue
+        if row.method in _SLOW and not asked:
+            reason = f"ask for it by --row: {row.method} takes up to a minute per pair"
+            found[row.label] = _Found((), reason)
+            continue
+        try:
+            open_method(row.method).check()
+        except MissingExtra as error:
+            found[row.label] = _Found((), str(error))
+        except ValueError as error:  # a network whose weights do not come with the package
+            if row.method in methods.names():
+                raise
+            found[row.label] = _Found((), str(error))
+    return found
 
 
 def _named(row: Row, labels: Sequence[str]) -> bool:

@@ -62,14 +62,8 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "start_degrees": (60.0, 90.0, 180.0),
         "sample": (None, 256),
     },
-    "icp-open3d": {
-        "metric": ("point", "plane"),
-        "iterations": (30, 60, 100),
-        "max_distance": (1.0, 0.5, 0.3, 0.2, 0.1),
-    },
     "fgr": {
         "feature_radius": (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
-        "neighbors": (64, 128, 256),
         "max_distance": (0.005, 0.01, 0.02, 0.03, 0.05, 0.1),
         "absolute_scale": (False, True),
         "narrow": (False, True),

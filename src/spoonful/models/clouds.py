@@ -125,10 +125,3 @@ def _check(batch: Batch, *, normals: bool) -> None:
             f"batch.source and batch.target must hold the same number of clouds, "
             f"got {batch.source.shape[0]} and {batch.target.shape[0]}"
         )
-
-
-def centroid(points: Tensor, mask: Tensor | None) -> Tensor:
-    """The mean of each cloud's points, (B, N, 3) with zeros as padding to (B, 3)."""
-    if mask is None:
-        return points.mean(1)
-    return points.sum(1) / mask.sum(-1, keepdim=True).clamp_min(1)

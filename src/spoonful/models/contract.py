@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from spoonful.batch import Batch
+from spoonful.frame import Frame
 from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_count, check_float
-from spoonful.geometry.exact import rotate
 from spoonful.models.polish import polish as polish_pose
 from spoonful.models.precision import at_least_float32
 from spoonful.registration import Registration
@@ -115,24 +115,21 @@ class RegistrationModel(nn.Module, ABC):
         a = _seen(source, source_normals, max_points, generator, weight.device)
         b = _seen(target, target_normals, max_points, generator, weight.device)
 
-        zero = torch.zeros_like(a.sample[0])
-        shift_a, shift_b, length = zero, zero, 1.0
-        if normalize:
-            shift_a, shift_b = a.sample.mean(0), b.sample.mean(0)
-            radius = max(_radius(a.sample - shift_a), _radius(b.sample - shift_b))
-            length = radius if radius > 0 else 1.0
+        frame = Frame.of(a.sample, b.sample)
+        if not normalize:
+            zero = torch.zeros_like(frame.source_center)
+            frame = Frame(zero, zero, torch.ones_like(frame.scale))
+        elif not frame.scale > 0:
+            frame = frame._replace(scale=torch.ones_like(frame.scale))
         batch = Batch(
-            source=((a.sample - shift_a) / length).to(weight.dtype).unsqueeze(0),
-            target=((b.sample - shift_b) / length).to(weight.dtype).unsqueeze(0),
+            source=frame.source_in(a.sample).to(weight.dtype).unsqueeze(0),
+            target=frame.target_in(b.sample).to(weight.dtype).unsqueeze(0),
             source_normals=None if a.normals is None else a.normals.to(weight.dtype).unsqueeze(0),
             target_normals=None if b.normals is None else b.normals.to(weight.dtype).unsqueeze(0),
         )
         with evaluating(self):
-            found: Pose = self(batch).pose.to(a.sample.dtype)
-        # Back to the clouds' own frame: (p - b) / length = R (s - a) / length + t.
-        rotation = found.rotation[0]
-        turned = rotate(rotation, shift_a.unsqueeze(0)).squeeze(0)
-        first = Pose(rotation, found.translation[0] * length + shift_b - turned)
+            found: Pose = self(batch).pose
+        first = frame.pose_out(found.at(0)).to(a.sample.dtype)
         final = polish_pose(a.full, b.full, first, iterations=polish, generator=generator)
         poses = Pose(
             torch.stack([first.rotation, final.rotation]),
@@ -165,10 +162,6 @@ def _seen(
     return _Seen(
         full, full[chosen], None if normals is None else normals.detach().to(device)[chosen]
     )
-
-
-def _radius(centred: Tensor) -> float:
-    return float(centred.norm(dim=-1).amax())
 
 
 def known_pose(batch: Batch) -> Pose:

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from spoonful.batch import Batch
+from spoonful.frame import centroid
 from spoonful.geometry import Pose, hat, rotation_from_vector
 from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import matmul3, matvec3, rotate
-from spoonful.models.clouds import centroid, stack
+from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
 from spoonful.models.norms import batch_norm, linear, running_affine
 from spoonful.models.precision import at_least_float32, full_precision
@@ -146,7 +147,8 @@ class PointNetLK(RegistrationModel):
         with full_precision(batch.source):
             both = stack(batch)
             (source, target), (source_mask, target_mask) = both.split(both.points), both.masks()
-            middle, target_middle = centroid(source, source_mask), centroid(target, target_mask)
+            middle = centroid(source, source_mask, dtype=source.dtype)
+            target_middle = centroid(target, target_mask, dtype=source.dtype)
             source = _centred(source, middle, source_mask)
             target = _centred(target, target_middle, target_mask)
             if self.training:

@@ -1,27 +1,30 @@
-"""The last step of a registration: a few rounds of ICP with all the points there are.
+"""The last step of a registration: a few rounds of ICP with all points.
 
-A network sees about a thousand points. Its pose is good to a degree or so, and the rest of the
-points know better. Rounds of "match each point to the nearest, keep the close ones, solve for
-the pose" run first on samples, then on the full clouds, where only points within reach of each
-other are compared: time and memory grow with the size of the clouds, not with its square.
+A network sees about a thousand points, and its pose is good to a degree or so. ICP improves it,
+first on samples of the clouds, then on all points.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose, kabsch, nearest
+from spoonful.frame import Frame
+from spoonful.geometry import Pose
+from spoonful.icp import Matches, descend
+from spoonful.neighbors import Index
 
-# Samples of the first rounds: large enough for a good pose, small enough to compare everything.
+# Samples of the first rounds: large enough for a good pose.
 _SOURCE_SAMPLE = 4096
 _TARGET_SAMPLE = 16384
 # Matches farther than this many median distances are taken for outliers.
 _REACH = 3.0
 # Rounds with all points, each started from a pose that is already close.
 _FULL_ROUNDS = 3
-# Queries searched together among the points near them.
-_CHUNK = 1024
+# ICP ends when distances, in radii of the larger cloud, change by less.
+_TOLERANCE = 1e-7
 
 
 def polish(
@@ -53,75 +56,39 @@ def polish(
     """
     if iterations <= 0:
         return pose
+    frame = Frame.of(source, target)
+    if not frame.scale > 0:
+        return pose
+    source, target = frame.source_in(source), frame.target_in(target)
     some_source = _sample(source, _SOURCE_SAMPLE, generator)
     some_target = _sample(target, _TARGET_SAMPLE, generator)
-    before = _median_distance(some_source, some_target, pose)
-    better = pose
-    for _ in range(iterations):
-        near = nearest(better.apply(some_source), some_target)
-        distance = near.squared_distance.sqrt()
-        close = distance <= _REACH * distance.median()
-        last, better = better, kabsch(some_source, some_target[near.index], mask=close)
-        if _moves_nothing(last, better, some_source):
-            break
+    index = Index(some_target)
+    start = frame.pose_in(pose).to(source.dtype)
+    better = _icp(some_source, index, start, math.inf, iterations)
+    before, after = (_median_distance(some_source, index, found) for found in (start, better))
     if len(some_source) < len(source) or len(some_target) < len(target):
-        reach = _REACH * _median_distance(some_source, some_target, better)
-        for _ in range(_FULL_ROUNDS):
-            index, found = nearest_within(better.apply(source), target, reach)
-            if not bool(found.any()):
-                break
-            better = kabsch(source, target[index], mask=found)
-    return better if _median_distance(some_source, some_target, better) <= before else pose
+        better = _icp(source, Index(target), better, _REACH * after, _FULL_ROUNDS)
+        after = _median_distance(some_source, index, better)
+    return frame.pose_out(better).to(pose.rotation.dtype) if after <= before else pose
 
 
-def nearest_within(query: Tensor, points: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
-    """For each query point its nearest point, where that is no farther than `reach`.
+def _icp(source: Tensor, index: Index, pose: Pose, reach: float, rounds: int) -> Pose:
+    """ICP with matches within `reach`, or within three median distances if it is infinite."""
 
-    Queries are taken in chunks that lie close together, each compared only with the points of
-    its bounding box widened by `reach`.
+    def matcher(moved: Tensor, rows: Tensor) -> Matches:
+        near = index.nearest(moved, reach=reach)
+        squared = near.squared_distance
+        keep = squared < torch.inf
+        if math.isinf(reach):
+            keep = squared <= _REACH**2 * squared.median()
+        return Matches(index.points[near.index], squared, keep)
 
-    Args:
-        query: (N, 3).
-        points: (M, 3).
-        reach: a scalar.
-
-    Returns:
-        index (N,), and found (N,) bool; where nothing is within reach, the index means nothing.
-    """
-    index = torch.zeros(len(query), dtype=torch.int64, device=query.device)
-    found = torch.zeros(len(query), dtype=torch.bool, device=query.device)
-    for chunk in _along_a_curve(query).split(_CHUNK):
-        part = query[chunk]
-        low, high = part.amin(0) - reach, part.amax(0) + reach
-        candidates = ((points >= low) & (points <= high)).all(-1).nonzero().squeeze(-1)
-        if len(candidates) == 0:
-            continue
-        near = nearest(part, points[candidates])
-        index[chunk] = candidates[near.index]
-        found[chunk] = near.squared_distance <= reach.square()
-    return index, found
+    start = Pose(*(part.unsqueeze(0) for part in pose))
+    return descend(source, start, matcher, rounds=rounds, tolerance=_TOLERANCE).pose.at(0)
 
 
-def _along_a_curve(points: Tensor) -> Tensor:
-    """Positions of points along a Z-order curve: neighbours on it are neighbours in space."""
-    low, high = points.amin(0), points.amax(0)
-    size = (high - low).amax().clamp_min(torch.finfo(points.dtype).tiny)
-    cell = ((points - low) / size * 1023).long()
-    code = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    for bit in range(10):
-        for axis in range(3):
-            code |= ((cell[:, axis] >> bit) & 1) << (3 * bit + axis)
-    return code.argsort()
-
-
-def _median_distance(source: Tensor, target: Tensor, pose: Pose) -> Tensor:
-    return nearest(pose.apply(source), target).squared_distance.median().sqrt()
-
-
-def _moves_nothing(last: Pose, new: Pose, source: Tensor) -> bool:
-    """Whether the step is lost in rounding at the size of the cloud."""
-    moved = (new.apply(source) - last.apply(source)).norm(dim=-1).amax()
-    return bool(moved <= 1e-6 * (source.amax(0) - source.amin(0)).norm())
+def _median_distance(source: Tensor, index: Index, pose: Pose) -> float:
+    return float(index.nearest(pose.apply(source)).squared_distance.median().sqrt())
 
 
 def _sample(points: Tensor, most: int, generator: torch.Generator | None) -> Tensor:

@@ -48,9 +48,10 @@ class Display:
         """What is being done, where there are no steps to count."""
         self._move(text)
 
-    def count(self, done: int, total: int, what: str) -> None:
-        """So many of so many are done."""
-        self._move(f"{done}/{total} {what}", last=done == total)
+    def count(self, done: int, total: int, what: str, left: float | None = None) -> None:
+        """Show that `done` of `total` are done, with `left` seconds to the end."""
+        rest = "" if left is None or done == total else f"  {clock(left)} left"
+        self._move(f"{done}/{total} {what}{rest}", last=done == total)
 
     def step(
         self, done: int, total: int | None, loss: float, speed: float, left: float | None

@@ -1,7 +1,7 @@
-"""Exhaustive nearest neighbours on a GPU, in Triton: distances are compared where they are made.
+"""Exhaustive nearest neighbours on a GPU, in Triton, without storing distances.
 
-A program takes a few queries of one cloud past all its points, a block at a time. Each of its lanes
-remembers the best it has seen; they are compared with each other once, at the end.
+A program compares a few queries with all points of one cloud, a block at a time. Each lane keeps
+the best point it has seen; the lanes are compared once, at the end.
 """
 
 # mypy: ignore-errors
@@ -12,22 +12,27 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from spoonful.geometry.neighbors import Neighbors
-
 _QUERIES, _POINTS, _WARPS = 32, 128, 4
 
 
-def nearest_of(
-    points: Tensor, query: Tensor, cloud: Tensor, mask: Tensor | None, reach: float
-) -> Neighbors:
-    """The `Search` among `points` (B, M, 3), contiguous; those that must not be found are inf."""
+def nearest_of(points: Tensor, query: Tensor, cloud: Tensor) -> tuple[Tensor, Tensor]:
+    """Find the nearest point of each query point.
+
+    Args:
+        points: (B, M, 3), contiguous; points that must not be found are inf.
+        query: (R, N, 3), in the dtype of `points`.
+        cloud: (R,) the cloud in which each row of the query is searched.
+
+    Returns:
+        Positions (R, N) and squared distances (R, N).
+    """
     query, cloud = query.contiguous(), cloud.contiguous()
     rows, count, _ = query.shape
     index = torch.empty(rows, count, dtype=torch.long, device=query.device)
     squared = torch.empty(rows, count, dtype=query.dtype, device=query.device)
     blocks = triton.cdiv(count, _QUERIES)
     with torch.cuda.device_of(query):
-        # One dimension: the others of a grid end at 65,535, and either number may be above.
+        # One dimension: the other dimensions of a grid are limited to 65,535.
         nearest_kernel[(rows * blocks,)](
             query,
             points,
@@ -41,9 +46,7 @@ def nearest_of(
             POINTS=_POINTS,
             num_warps=_WARPS,
         )
-    if mask is not None:
-        squared = squared.masked_fill(~mask, torch.inf)
-    return Neighbors(index, squared)
+    return index, squared
 
 
 @triton.jit
@@ -82,7 +85,7 @@ def nearest_kernel(
         best = tl.where(better, distance, best)
         block = tl.where(better, start, block)
     least = tl.min(best, axis=1)
-    # Of points equally near the first, as everywhere.
+    # Ties go to the smallest index.
     which = tl.where(best == least[:, None], block + lane[None, :], 2147483647)
     tl.store(index + row * count + place, tl.min(which, axis=1).to(tl.int64), mask=there)
     tl.store(squared + row * count + place, least, mask=there)

@@ -1,0 +1,204 @@
+"""The iterative closest point loop, for many poses at once and any way of finding matches.
+
+Besl and McKay (1992), Chen and Medioni (1992). In turn, match the moved source points with target
+points and solve for the pose:
+
+    point to point    min  sum_i w_i |R p_i + t - q_i|^2              by Kabsch
+    point to plane    min  sum_i w_i (n_i . (R p_i + t - q_i))^2      by a Gauss-Newton step
+
+until the matches settle. Poses that have settled are left out of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose, gram_schmidt, kabsch, rotation_from_vector
+from spoonful.geometry.exact import matmul3, matvec3
+
+# Fewer matches do not fix a pose.
+FEWEST = 3
+
+
+class Matches(NamedTuple):
+    """The matches of R moved clouds.
+
+    Attributes:
+        points: (R, N, 3) the target point that each source point is matched with.
+        squared: (R, N) the squared distances.
+        weight: (R, N) bool or >= 0; a match with weight zero (False) is not used.
+        normals: (R, N, 3) unit normals at `points` for point to plane; None for point to point.
+    """
+
+    points: Tensor
+    squared: Tensor
+    weight: Tensor
+    normals: Tensor | None = None
+
+    def take(self, rows: Tensor) -> Matches:
+        """The matches of some of the clouds."""
+        normals = None if self.normals is None else self.normals[rows]
+        return Matches(self.points[rows], self.squared[rows], self.weight[rows], normals)
+
+
+Matcher = Callable[[Tensor, Tensor], Matches]
+"""`matcher(moved, rows)` matches the moved clouds (R', N, 3). `rows` (R',) says which of the poses
+that the loop was started with they belong to."""
+
+
+class Descent(NamedTuple):
+    """The end of R descents.
+
+    Attributes:
+        pose: rotation (R, 3, 3), the last poses.
+        settled: (R,) bool, whether the matches settled.
+        empty: (R,) bool, whether fewer than three matches were left.
+    """
+
+    pose: Pose
+    settled: Tensor
+    empty: Tensor
+
+
+def descend(
+    source: Tensor,
+    start: Pose,
+    matcher: Matcher,
+    *,
+    rounds: int,
+    tolerance: float = 1e-6,
+    damping: float = 1e-9,
+) -> Descent:
+    """Improve poses by ICP.
+
+    Args:
+        source: (N, 3) the points of all poses, or (R, N, 3) points of each.
+        start: rotation (R, 3, 3).
+        matcher: finds the matches of moved points, see `Matcher`.
+        rounds: poses solved for, at most.
+        tolerance: a pose has settled when the share of points with a match and the root mean
+            square distance of matches both change by less; 0 runs all rounds.
+        damping: of point to plane, see `plane_step`.
+
+    Returns:
+        `Descent`. A pose that loses its matches stays where it lost them.
+
+    >>> from spoonful.neighbors import Index
+    >>> target = torch.rand(300, 3, generator=torch.Generator().manual_seed(0))
+    >>> index = Index(target)
+    >>> def matcher(moved, rows):
+    ...     near = index.nearest(moved)
+    ...     return Matches(target[near.index], near.squared_distance, near.squared_distance < 0.01)
+    >>> found = descend(target - 0.02, Pose.identity(1), matcher, rounds=30)
+    >>> found.pose.translation.round(decimals=4), found.settled
+    (tensor([[0.0200, 0.0200, 0.0200]]), tensor([True]))
+    """
+    rotation, translation = (part.clone() for part in start)
+    count, device = len(rotation), rotation.device
+    settled = torch.zeros(count, dtype=torch.bool, device=device)
+    empty = torch.zeros_like(settled)
+    # What is still under way: which rows, their points, and how they matched last.
+    rows, pose, points = torch.arange(count, device=device), start, source
+    share = rotation.new_full((count,), torch.inf)
+    error = share
+    for step in range(rounds + 1):
+        moved = pose.apply(points)
+        found = matcher(moved, rows)
+        used = found.weight > 0
+        new_share = used.sum(-1) / used.shape[-1]
+        new_error = _root_mean(found.squared, found.weight)
+        still = ((new_share - share).abs() < tolerance) & ((new_error - error).abs() < tolerance)
+        lost = used.sum(-1) < FEWEST
+        over = still | lost
+        rotation[rows], translation[rows] = pose
+        settled[rows], empty[rows] = still, lost
+        finished = int(over.sum())
+        if step == rounds or finished == len(rows):
+            break
+        share, error = new_share, new_error
+        if finished > 0:
+            go = (~over).nonzero().squeeze(-1)
+            rows, share, error, pose = rows[go], share[go], error[go], pose.at(go)
+            points = points if source.ndim == 2 else points[go]
+            moved = moved[go]
+            found = found.take(go)
+        if found.normals is None:
+            pose = _point_step(points, found)
+        else:
+            pose = plane_step(moved, found, pose, damping=damping)
+    return Descent(Pose(rotation, translation), settled, empty)
+
+
+def _root_mean(squared: Tensor, weight: Tensor) -> Tensor:
+    """Root mean square of the distances of used matches."""
+    total = squared.where(weight > 0, 0.0)
+    if weight.dtype == torch.bool:
+        return (total.sum(-1) / weight.sum(-1).clamp_min(1)).sqrt()
+    return ((total * weight).sum(-1) / weight.sum(-1).clamp_min(1e-12)).sqrt()
+
+
+def _point_step(points: Tensor, found: Matches) -> Pose:
+    points = points.expand_as(found.points)
+    if found.weight.dtype == torch.bool:
+        return kabsch(points, found.points, mask=found.weight)
+    return kabsch(points, found.points, found.weight)
+
+
+def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e-9) -> Pose:
+    """One Gauss-Newton step on the distances of moved points to their matches' planes.
+
+    With x a moved point and m their weighted mean, a small turn a about m and a shift b change the
+    distance n . (x - q) by ((x - m) cross n) . a + n . b, so each match gives one row of a 6x6
+    system. Turns are in units of the points' spread, so that all six unknowns are lengths. Motions
+    that the planes leave undetermined, such as sliding along a single one, are zero.
+
+    Args:
+        moved: (R, N, 3) source points under `pose`.
+        found: their matches, with normals.
+        pose: rotation (R, 3, 3), the poses so far.
+        damping: added to the system's diagonal, relative to the total weight. Larger values
+            suppress motions that the planes determine badly.
+
+    Returns:
+        The new poses.
+
+    >>> wall = torch.tensor([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
+    >>> up = torch.tensor([0.0, 0, 1]).expand_as(wall)
+    >>> found = Matches(wall, torch.full((1, 4), 0.75), torch.ones(1, 4), up)
+    >>> plane_step(wall + 0.5, found, Pose.identity(1)).translation.round(decimals=4)
+    tensor([[ 0.0000,  0.0000, -0.5000]])
+    """
+    assert found.normals is not None
+    normals, weight = found.normals, found.weight.to(moved.dtype)
+    total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
+    middle = (moved * weight.unsqueeze(-1)).sum(-2) / total
+    arm = moved - middle.unsqueeze(-2)
+    size = ((arm.square().sum(-1) * weight).sum(-1, keepdim=True) / total).sqrt()
+    size = size.clamp_min(torch.finfo(moved.dtype).tiny)
+    # float32 cannot hold less damping than this; it is enough for strongly damped steps.
+    dtype = torch.float64 if damping < 1e-6 else moved.dtype
+    rows = torch.cat([torch.linalg.cross(arm, normals) / size.unsqueeze(-1), normals], -1).to(dtype)
+    gaps = ((found.points - moved) * normals).sum(-1, keepdim=True).to(dtype)
+    weighted = (rows * weight.unsqueeze(-1)).mT
+    system, right = weighted @ rows, weighted @ gaps
+    eye = torch.eye(6, dtype=system.dtype, device=system.device)
+    system = system + damping * total.unsqueeze(-1) * eye
+    step = torch.linalg.solve(system, right).squeeze(-1).to(moved.dtype)
+    # Linearised steps beyond half a radian are wrong anyway.
+    turn = rotation_from_vector((step[..., :3] / size).clamp(-0.5, 0.5))
+    rotation = gram_schmidt(matmul3(turn, pose.rotation))
+    shift = matvec3(turn, pose.translation - middle) + middle + step[..., 3:]
+    return Pose(rotation, shift)
+
+
+def tukey(distance: Tensor, reach: float) -> Tensor:
+    """Tukey's biweight (1 - (distance / reach)^2)^2, zero beyond `reach`.
+
+    >>> tukey(torch.tensor([0.0, 0.5, 2.0]), 1.0)
+    tensor([1.0000, 0.5625, 0.0000])
+    """
+    return (1 - (distance / reach).square()).clamp_min(0).square()
