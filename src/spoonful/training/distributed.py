@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import torch
@@ -21,7 +21,6 @@ import torch.distributed as dist
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.geometry import Pose
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Group:
         if self.size == 1:
             return batch
         share = len(batch) // self.size
-        return part(batch, slice(self.rank * share, (self.rank + 1) * share))
+        return batch.part(slice(self.rank * share, (self.rank + 1) * share))
 
     def mean_(self, tensors: Sequence[Tensor]) -> None:
         """Replace the tensors by their means over all processes."""
@@ -114,14 +113,3 @@ def leave(group: Group) -> None:
     """End the group, if `join` made it."""
     if group.own:
         dist.destroy_process_group()
-
-
-def part(batch: Batch, rows: slice) -> Batch:
-    """Some of the pairs of a batch."""
-    cut = {
-        each.name: value[rows]
-        for each in fields(batch)
-        if isinstance(value := getattr(batch, each.name), Tensor)
-    }
-    pose = None if batch.pose is None else Pose(*(values[rows] for values in batch.pose))
-    return replace(batch, pose=pose, **cut)

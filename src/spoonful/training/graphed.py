@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
 import torch
-from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
@@ -53,8 +51,12 @@ class Recorded(Generic[T]):
     def __call__(self, batch: Batch) -> T:
         """The function's result; the batch must fit."""
         if self._batch is None:
-            self._batch = _like(batch)
-        _copy(batch, self._batch)
+            self._batch = batch.apply(
+                lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+            )
+        own = self._batch.tensors()
+        for name, value in batch.tensors().items():
+            own[name].copy_(value)
         self._calls += 1
         if self._calls <= _FIRST or self._refused:
             return self._aside(self._batch)
@@ -148,34 +150,6 @@ def _copied(pose: Pose) -> Pose:
     return Pose(*(part.clone() for part in pose))
 
 
-def _tensors(batch: Batch) -> dict[str, Tensor]:
-    """All tensors of a batch, by name."""
-    found: dict[str, Tensor] = {}
-    for each in fields(batch):
-        value = getattr(batch, each.name)
-        if isinstance(value, Tensor):
-            found[each.name] = value
-        elif isinstance(value, Pose):
-            found |= {f"{each.name}.{name}": part for name, part in value._asdict().items()}
-    return found
-
-
-def _like(batch: Batch) -> Batch:
-    """A batch of the same shape, in memory of its own."""
-    own = {
-        each.name: torch.empty(value.shape, dtype=value.dtype, device=value.device)
-        for each in fields(batch)
-        if isinstance(value := getattr(batch, each.name), Tensor)
-    }
-    pose = None if batch.pose is None else Pose(*(torch.empty_like(part) for part in batch.pose))
-    return replace(batch, pose=pose, **own)
-
-
 def _same_shape(one: Batch, other: Batch) -> bool:
-    shapes = [{name: x.shape for name, x in _tensors(batch).items()} for batch in (one, other)]
+    shapes = [{name: x.shape for name, x in each.tensors().items()} for each in (one, other)]
     return shapes[0] == shapes[1]
-
-
-def _copy(batch: Batch, into: Batch) -> None:
-    for value, place in zip(_tensors(batch).values(), _tensors(into).values(), strict=True):
-        place.copy_(value)

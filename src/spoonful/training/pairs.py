@@ -82,7 +82,6 @@ class TrainingPairs:
             batch_size=1,
             generator=torch.Generator(made_on).manual_seed(0),
             normals=normals,
-            reuse=False,
         )
         every = torch.arange(len(kept), device=made_on)
         self.validation = [fixed.pairs(some).to(device) for some in every.split(batch_size)]

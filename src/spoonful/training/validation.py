@@ -16,7 +16,7 @@ from spoonful.geometry.refine import Form
 from spoonful.metrics import PoseErrors
 from spoonful.registration import Registration
 from spoonful.training.config import Refine
-from spoonful.training.distributed import Group, part
+from spoonful.training.distributed import Group
 from spoonful.training.step import Stepper
 
 # The errors that are logged: by these names, the means over all validation pairs.
@@ -78,7 +78,7 @@ def validate(
                 # All at once: an error is many small kernels, and each one's sum is waited for.
                 batch = collate(some)
                 errors.update(found, batch)
-                shown = shown or (part(batch, slice(1)), Pose(*(each[:1] for each in found.pose)))
+                shown = shown or (batch.part(slice(1)), Pose(*(each[:1] for each in found.pose)))
                 if found.matches is not None:
                     for name, values in behaviour(found, batch, refine.iterations).items():
                         layer.setdefault(name, []).append(values)
@@ -106,7 +106,7 @@ def _registered(forward: Callable[[Batch], Registration], batch: Batch, size: in
     count = len(batch)
     if count < size:
         batch = collate([batch] * -(-size // count))
-        batch = part(batch, slice(size))
+        batch = batch.part(slice(size))
     found = forward(batch)
     return Registration(
         Pose(found.pose.rotation[:count], found.pose.translation[:count]),
