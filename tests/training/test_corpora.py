@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from spoonful.training import corpora, tensorfile
+from spoonful.models.checkpoints import write_tensors
+from spoonful.training import corpora
 from training.small import blobs
 
 
@@ -18,7 +19,7 @@ def test_every_format_gives_the_same_shapes(tmp_path):
     corpus = blobs(5)
     parts = {"points": corpus.points, "normals": corpus.normals, "labels": corpus.labels}
     corpora.save(corpus, tmp_path / "a.pt")
-    tensorfile.write(tmp_path / "b.safetensors", parts, {})
+    write_tensors(tmp_path / "b.safetensors", parts, {})
     numpy.savez(tmp_path / "c-train.npz", **{name: part.numpy() for name, part in parts.items()})
     for name in ("a.pt", "b.safetensors", "c-{split}.npz"):
         same(corpora.load(str(tmp_path / name)), corpus)

@@ -14,7 +14,7 @@ from spoonful.data import places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
-from spoonful.training import tensorfile
+from spoonful.models.checkpoints import read_tensors
 
 # Whole numbers in a file are coordinates in ten-thousandths.
 _TICKS = 10_000
@@ -112,7 +112,7 @@ def _contents(path: Path) -> dict[str, Any]:
             content = {name: torch.from_numpy(array) for name, array in arrays.items()}
             return content if names is None else {**content, "categories": names.tolist()}
         case ".safetensors":
-            return {**tensorfile.read(path)[0]}
+            return {**read_tensors(path)[0]}
         case _:
             content = torch.load(path, map_location="cpu", weights_only=True)
             if not isinstance(content, dict):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +145,7 @@ def publish(
     if half:
         weights = {n: w.half() if w.is_floating_point() else w for n, w in weights.items()}
     file = folder / f"{name}.safetensors"
-    checkpoint.write(file, found, weights)
+    checkpoint.write(replace(found, path=file, tensors=weights))
     about = Card(
         name=name,
         summary=summary,

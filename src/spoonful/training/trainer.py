@@ -509,11 +509,11 @@ class Trainer:
         if self.folder is None or not self.group.first:
             return
         content = plain({**vars(result), "folder": None, "config": self.config.as_dict()})
-        content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
+        content["protocol"] = checkpoint.describe(self.protocol)
         write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
-        checkpoint.fit(self.model, found)
+        checkpoint.fit(self.model, found.weights(), found.path)
         self.stepper.restore(found.tensors)
         self.progress, self.metrics = found.progress, found.metrics
         if self.progress.best_epoch >= 0 and self.folder is not None:
