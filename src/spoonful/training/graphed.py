@@ -16,7 +16,7 @@ import torch
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.registration import Registration
-from spoonful.training.step import Outcome, Stepper
+from spoonful.training.step import StepOutcome, Stepper
 
 # Calls before one is recorded: kernels are compiled and choose their algorithms in them.
 _FIRST = 3
@@ -114,13 +114,13 @@ class GraphedSteps:
         self._stepper = stepper
         self._step = Recorded(stepper.step)
 
-    def __call__(self, batch: Batch, lr: float) -> Outcome:
+    def __call__(self, batch: Batch, lr: float) -> StepOutcome:
         """Take a step."""
         if not self._step.fits(batch):
             return self._stepper(batch, lr)
         self._stepper.set_rate(lr)
         loss, norm, skipped, pose = self._step(batch)
-        return Outcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
+        return StepOutcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
 
 
 class GraphedForward:

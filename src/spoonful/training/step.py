@@ -1,7 +1,7 @@
-"""One step of optimisation: forward, backward, and a guard against numbers that are none.
+"""One step of optimisation: forward, backward, and a guard against losses that are not finite.
 
-Nothing here waits for the device. Whether a loss is finite is decided there, and there a batch
-that has none is skipped: weights, moments of Adam and batch statistics stay as they were.
+Nothing here waits for the device. The device itself skips a batch without a finite loss: weights,
+Adam's moments and batch statistics stay as they were.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _OVERLAP = 0.1
 
 
-class Outcome(NamedTuple):
-    """What a step did, still on the device.
+class StepOutcome(NamedTuple):
+    """The outcome of a step, still on the device.
 
     Attributes:
         loss: its loss, over all processes.
@@ -97,7 +97,7 @@ class Stepper:
             found: Registration = self.model(batch)
         return found
 
-    def __call__(self, batch: Batch, lr: float) -> Outcome:
+    def __call__(self, batch: Batch, lr: float) -> StepOutcome:
         """Take a step on this process' slice of `batch`."""
         self.set_rate(lr)
         return self.step(batch)
@@ -110,7 +110,7 @@ class Stepper:
         else:
             group["lr"] = lr
 
-    def step(self, batch: Batch) -> Outcome:
+    def step(self, batch: Batch) -> StepOutcome:
         """Take a step at the rate that is set; nothing in it depends on the host."""
         before = [buffer.clone() for buffer in self._buffers]
         output = self.forward(batch)
@@ -133,7 +133,7 @@ class Stepper:
                 torch._foreach_lerp_(
                     list(self.average.values()), self._parameters, 1 - self.settings.ema
                 )
-        return Outcome(loss, norm, skipped, output.pose.detach())
+        return StepOutcome(loss, norm, skipped, output.pose.detach())
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -154,7 +154,7 @@ class Stepper:
             return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def state(self) -> dict[str, Tensor]:
-        """Everything needed to go on, by name."""
+        """Everything needed to resume, by name."""
         state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         state |= {f"average.{name}": value for name, value in self.average.items()}
         for name, parameter in self._named.items():
@@ -163,7 +163,7 @@ class Stepper:
         return state
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Resume from the tensors that `state` returned."""
         self.model.load_state_dict(under(state, "model."), strict=True)
         self._put_average(under(state, "average."))
         for name, parameter in self._named.items():

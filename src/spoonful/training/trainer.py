@@ -1,8 +1,8 @@
-"""The training loop: steps, epochs, validation, checkpoints, and an honest stop.
+"""The training loop: steps, epochs, validation, checkpoints and resuming.
 
-A run is a function of its configuration. Stopped anywhere, by a time limit or by force, it goes on
-from its last checkpoint as if nothing had happened: weights, Adam's moments, random numbers and
-the place in the epoch are all in there.
+A run is a function of its configuration. A run that is stopped anywhere, by a time limit or by
+force, resumes from its last checkpoint with the same result: weights, Adam's moments, random
+numbers and the position in the epoch are all in the checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from spoonful.data.corpus import Corpus
 from spoonful.files import check_folder, plain, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.training import build, checkpoint, corpora, distributed
-from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
 from spoonful.training.graphed import GraphedForward, GraphedSteps
@@ -32,12 +31,13 @@ from spoonful.training.journal import Journal
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
 from spoonful.training.schedule import rate, turn_bound
-from spoonful.training.step import Outcome, Stepper
+from spoonful.training.step import StepOutcome, Stepper
 from spoonful.training.stopping import Stop, on_signals
+from spoonful.training.tensorboard_log import TensorBoardLog
 from spoonful.training.validation import BEST_BY, Validation, validate
 
-# Steps between two looks at what the device has done; each is at those up to the look before, so
-# the host is never further ahead than two of them.
+# Steps between two reads of what the device has done. Each read covers the previous window, so the
+# host is never further ahead than two windows.
 _LOOK = 10
 _OFTEN = 1.0  # seconds between two looks at a CPU, though fewer steps are done
 # A budget in seconds becomes a number of steps after this many, the first of which do not count;
@@ -50,11 +50,11 @@ class TrainingFailed(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Result:
-    """What came of a run, or of a part of it.
+class TrainingResult:
+    """The result of a run, or of a part of it.
 
     Attributes:
-        finished: whether all steps are done; if not, the same call goes on.
+        finished: whether all steps are done; if not, the same call resumes.
         step: steps done.
         total: steps of the whole run.
         epochs: epochs done.
@@ -80,6 +80,9 @@ class Result:
     folder: Path | None
 
 
+Result = TrainingResult  # the old name, for one more release
+
+
 def train(
     config: Config,
     *,
@@ -87,19 +90,19 @@ def train(
     corpus: Corpus | Sequence[Any] | None = None,
     seconds: float | None = None,
     quiet: bool = False,
-) -> Result:
-    """Train a model, or go on training it.
+) -> TrainingResult:
+    """Train a model, or resume its training.
 
     Args:
         config: what to train.
-        out: the run's folder; a run that was stopped there goes on, and a finished one is not
+        out: the run's folder; a run that was stopped there resumes, and a finished one is not
             repeated. None: nothing is written.
         corpus: the training shapes, or pairs of scans; None for what the configuration names.
-        seconds: stop after this time, with a checkpoint, to go on with another call.
+        seconds: stop after this time, with a checkpoint from which another call resumes.
         quiet: show no progress.
 
     Returns:
-        `Result`; where `finished` is False, call again.
+        `TrainingResult`; if `finished` is False, call again to resume.
 
     Raises:
         ValueError: the configuration does not fit the data, or the folder holds another run.
@@ -109,16 +112,34 @@ def train(
     check_folder("out", folder)
     group, device = distributed.join(config.runtime.device)
     try:
-        trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
-        return trainer.run(seconds)
+        if folder is not None and (folder / checkpoint.RESULT).is_file():
+            return _finished(folder, config)
+        return Trainer(config, folder, corpus, group, device, quiet=quiet).run(seconds)
     finally:
         distributed.leave(group)
+
+
+def _finished(folder: Path, config: Config) -> TrainingResult:
+    """The result of a run that is finished already; it must be of this configuration."""
+    _resumable(folder, config)
+    content = json.loads((folder / checkpoint.RESULT).read_text())
+    kept = {name: content[name] for name in TrainingResult.__dataclass_fields__}
+    return TrainingResult(**{**kept, "folder": folder})
+
+
+def _resumable(folder: Path | None, config: Config) -> checkpoint.Checkpoint | None:
+    """The checkpoint to resume from, if there is one; it must be of this configuration."""
+    if folder is None or not checkpoint.found(folder):
+        return None
+    found = checkpoint.load(folder)
+    checkpoint.check_same(found, config, build.protocol(config))
+    return found
 
 
 class _Seen(NamedTuple):
     """A step that was taken and not yet looked at."""
 
-    outcome: Outcome
+    outcome: StepOutcome
     batch: Batch
 
 
@@ -155,7 +176,18 @@ class _Session(NamedTuple):
 
 
 class Trainer:
-    """A run in one process. `train` is the way to start one."""
+    """A run in one process, from its first step or from the newest checkpoint in its folder.
+
+    `train` is the usual way to start one.
+
+    Args:
+        config: what to train.
+        folder: the run's folder, without a result; None: nothing is written.
+        corpus: the training shapes, or pairs of scans; None for what the configuration names.
+        group: the processes of the run.
+        device: this process' device.
+        quiet: show no progress.
+    """
 
     def __init__(
         self,
@@ -181,10 +213,7 @@ class Trainer:
         self.bf16 = config.runtime.precision == "bf16" or (
             config.runtime.precision == "auto" and device.type != "cpu"
         )
-        self.resumed = self._checkpoint()
-        self._done = self._finished()
-        if self._done is not None:
-            return
+        resumed = _resumable(folder, config)
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
         if _wanted(config.runtime.compile, device):
@@ -219,27 +248,23 @@ class Trainer:
         self._best: dict[str, Tensor] | None = None
         if group.size > 1:  # processes must not turn perturbed starts alike
             torch.manual_seed(config.seed + 7919 * group.rank)
-        if self.resumed is not None:
-            self._restore(self.resumed)
-        else:
+        if resumed is None:
             self.progress.total = self._planned()
-        self.quiet = quiet or not group.first
+        else:
+            self._restore(resumed)
         self._queue: list[_Seen] = []
         self._coming: list[_Fetched] = []
         self._saved = self._timed_from = time.monotonic()
-
-    def run(self, seconds: float | None = None) -> Result:
-        """Train until all is done, or `seconds` are over."""
-        if self._done is not None:
-            return self._done
-        limit = math.inf if seconds is None else self.started + seconds
-        writes = self.folder is not None and self.group.first
-        self.journal = Journal(self.folder) if writes and self.folder is not None else None
+        self.display = Display(config.name, quiet=quiet or not group.first)
+        writes = folder if group.first else None
+        self.board = TensorBoardLog(writes if config.runtime.tensorboard else None)
+        self.journal = None if writes is None else Journal(writes)
         if self.journal is not None:
             self.journal.rewind(self.progress.epoch)
-        board = writes and self.config.runtime.tensorboard
-        self.board = Board(self.folder if board else None)
-        self.display = Display(self.config.name, quiet=self.quiet)
+
+    def run(self, seconds: float | None = None) -> TrainingResult:
+        """Train until all is done, or `seconds` are over."""
+        limit = math.inf if seconds is None else self.started + seconds
         try:
             with fast_products(self.bf16), on_signals() as stop:
                 return self._run(limit, stop)
@@ -247,7 +272,7 @@ class Trainer:
             self.board.close()
             self.display.close()
 
-    def _run(self, limit: float, stop: Stop) -> Result:
+    def _run(self, limit: float, stop: Stop) -> TrainingResult:
         progress = self.progress
         session = _Session(time.monotonic(), progress.seconds, progress.step)
         if not progress.untrained:
@@ -462,22 +487,6 @@ class Trainer:
 
     # --- files ---
 
-    def _checkpoint(self) -> checkpoint.Checkpoint | None:
-        """The checkpoint to go on from, if there is one; it must be of this very run."""
-        if self.folder is None or not checkpoint.found(self.folder):
-            return None
-        found = checkpoint.load(self.folder)
-        checkpoint.check_same(found, self.config, self.protocol)
-        return found
-
-    def _finished(self) -> Result | None:
-        """The result of a run that is finished already."""
-        if self.folder is None or not (self.folder / checkpoint.RESULT).is_file():
-            return None
-        content = json.loads((self.folder / checkpoint.RESULT).read_text())
-        kept = {name: content[name] for name in Result.__dataclass_fields__}
-        return Result(**{**kept, "folder": self.folder})
-
     def _save(self) -> None:
         """Write the best weights if they are new, then a checkpoint."""
         self._saved = time.monotonic()
@@ -504,7 +513,7 @@ class Trainer:
             checkpoint.save(*about, self.metrics, tensors)
         self.group.wait()
 
-    def _write(self, result: Result) -> None:
+    def _write(self, result: TrainingResult) -> None:
         """Write what came of the run, which says that it is finished."""
         if self.folder is None or not self.group.first:
             return
@@ -526,9 +535,9 @@ class Trainer:
         if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
             torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
 
-    def _result(self, *, finished: bool) -> Result:
+    def _result(self, *, finished: bool) -> TrainingResult:
         progress = self.progress
-        return Result(
+        return TrainingResult(
             finished=finished,
             step=progress.step,
             total=progress.total,
