@@ -62,7 +62,7 @@ def load(
 
 
 def load_scans(name: str, protocol: Protocol) -> list[Any]:
-    """Load the pairs of scans for a protocol of scans.
+    """Load the training pairs of scans for a protocol of scans.
 
     Args:
         name: "3dmatch", where datasets are kept, or a folder of scenes.
@@ -71,6 +71,7 @@ def load_scans(name: str, protocol: Protocol) -> list[Any]:
     loader = importlib.import_module("spoonful.data.threedmatch")
     pairs: list[Any] = loader.load_pairs(
         None if name == "3dmatch" else name,
+        split="train",
         min_overlap=protocol.min_overlap or 0.0,
         points=protocol.points,
     )

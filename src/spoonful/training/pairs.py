@@ -63,9 +63,10 @@ class TrainingPairs:
             fit, kept = split_validation(protocol.select(data, "train"), validation)
             fit, kept, made_on = fit.to(device), kept.to(device), device
         else:
-            self.numbers = torch.tensor(split_validation(range(len(data)), validation)[0])
-            fit, kept = split_validation(data, validation)
-            made_on = torch.device("cpu")  # where scans are read to
+            numbers, others = split_scenes(data, validation)
+            self.numbers = torch.tensor(numbers)
+            fit, kept = ([data[i] for i in part] for part in (numbers, others))
+            made_on = torch.device("cpu")  # the device of scans
         if batch_size > len(fit):
             raise ValueError(
                 f"data.batch_size must be at most {len(fit)}, the number of shapes to train on, "
@@ -96,3 +97,17 @@ class TrainingPairs:
         for _ in range(skip):
             next(batches)
         return (batch.to(self._device) for batch in batches)
+
+
+def split_scenes(pairs: Sequence[ScanPair], fraction: float) -> tuple[list[int], list[int]]:
+    """The numbers of the pairs to fit and of those for validation; they share no scene.
+
+    Pairs of a single scene are split by pair.
+    """
+    scenes = [pair.name.rpartition("/")[0] for pair in pairs]
+    names = sorted(set(scenes))
+    if len(names) < 2:
+        return split_validation(range(len(pairs)), fraction)
+    fit, _ = split_validation(names, fraction)
+    numbers = range(len(pairs))
+    return [i for i in numbers if scenes[i] in fit], [i for i in numbers if scenes[i] not in fit]

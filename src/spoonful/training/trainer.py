@@ -21,7 +21,7 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.files import check_folder, plain, write_whole
+from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.training import build, checkpoint, corpora, distributed
 from spoonful.training.checkpoint import Progress
@@ -137,42 +137,24 @@ def _resumable(folder: Path | None, config: Config) -> checkpoint.Checkpoint | N
 
 
 class _Seen(NamedTuple):
-    """A step that was taken and not yet looked at."""
+    """A step whose outcome is not read yet."""
 
     outcome: StepOutcome
     batch: Batch
 
 
 class _Fetched(NamedTuple):
-    """Steps whose numbers are on their way from the device.
+    """Steps whose numbers are being copied from the device.
 
     Attributes:
         steps: the steps.
         numbers: (3, K) their losses, norms and whether they were skipped, on the host.
-        there: has happened when `numbers` are there; None if they are already.
+        there: the event of the copy; None if it is complete.
     """
 
     steps: list[_Seen]
     numbers: Tensor
     there: torch.cuda.Event | None
-
-
-class _Session(NamedTuple):
-    """One call's part of a run.
-
-    Attributes:
-        began: when, by the monotonic clock.
-        seconds: that the run had taken before.
-        step: steps that were done before.
-    """
-
-    began: float
-    seconds: float
-    step: int
-
-    def spent(self) -> float:
-        """Seconds that the run has taken until now."""
-        return self.seconds + time.monotonic() - self.began
 
 
 class Trainer:
@@ -217,8 +199,8 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
         if _wanted(config.runtime.compile, device):
-            # Batches have one size. Left to find out by itself, torch would compile for any size
-            # as soon as it saw a second, and RPM-Net describes both clouds and then one.
+            # Batches have one size. By default torch would compile for any size as soon as it
+            # sees a second one, and RPM-Net describes both clouds at first and then one.
             self.model.compile_parts(dynamic=False)
         self.stepper = Stepper(
             self.model, config.optimizer, terms=config.loss, bf16=self.bf16, group=group
@@ -246,7 +228,7 @@ class Trainer:
         )
         self._epoch_start = self.pairs.generator.get_state()
         self._best: dict[str, Tensor] | None = None
-        if group.size > 1:  # processes must not turn perturbed starts alike
+        if group.size > 1:  # each process has its own perturbed starts
             torch.manual_seed(config.seed + 7919 * group.rank)
         if resumed is None:
             self.progress.total = self._planned()
@@ -254,7 +236,8 @@ class Trainer:
             self._restore(resumed)
         self._queue: list[_Seen] = []
         self._coming: list[_Fetched] = []
-        self._saved = self._timed_from = time.monotonic()
+        self._saved = self._timed_from = self._began = time.monotonic()
+        self._seconds_before, self._first_step = self.progress.seconds, self.progress.step
         self.display = Display(config.name, quiet=quiet or not group.first)
         writes = folder if group.first else None
         self.board = TensorBoardLog(writes if config.runtime.tensorboard else None)
@@ -274,13 +257,13 @@ class Trainer:
 
     def _run(self, limit: float, stop: Stop) -> TrainingResult:
         progress = self.progress
-        session = _Session(time.monotonic(), progress.seconds, progress.step)
+        self._began = time.monotonic()
         if not progress.untrained:
             self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
-            why = self._epoch(session, limit, stop)
-            progress.seconds = session.spent()
+            why = self._epoch(limit, stop)
+            progress.seconds = self._spent()
             if why is not None:
                 self._save()
                 self.display.say(f"stopped by {why} after step {progress.step}")
@@ -295,10 +278,14 @@ class Trainer:
         self._write(result)
         return result
 
+    def _spent(self) -> float:
+        """Seconds that the run has taken so far, over all calls."""
+        return self._seconds_before + time.monotonic() - self._began
+
     # --- steps ---
 
-    def _epoch(self, session: _Session, limit: float, stop: Stop) -> str | None:
-        """Take the steps of an epoch, or what is left of it; returns why it was stopped, if so."""
+    def _epoch(self, limit: float, stop: Stop) -> str | None:
+        """Take the remaining steps of an epoch; returns why the run is to stop, or None."""
         progress = self.progress
         began = looked = time.monotonic()
         first = progress.step
@@ -307,7 +294,7 @@ class Trainer:
             step_began = time.monotonic()
             self._step(batch)
             if progress.total is None:
-                self._plan(session)
+                self._plan()
             # A CPU has done a step when it returns, and may need a minute for it.
             slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
             if slow or len(self._queue) >= _LOOK:
@@ -322,12 +309,12 @@ class Trainer:
             if why is not None:
                 self._look()
                 return why
-        self._look()  # an epoch has taken as long as its steps, not as long as asking for them
+        self._look()  # waits for the device, so that the epoch's time is that of its steps
         self._end_epoch(time.monotonic() - began, progress.step - first)
         return None
 
     def _step(self, batch: Batch) -> None:
-        """Take a step, without a look at what it did."""
+        """Take a step, without reading its outcome."""
         progress, config = self.progress, self.config
         share = 0.0 if progress.total is None else progress.step / progress.total
         self._turn_by(turn_bound(config.refine, share))
@@ -337,18 +324,18 @@ class Trainer:
         progress.in_epoch += 1
 
     def _why_stop(self, limit: float, stop: Stop, step: float) -> str | None:
-        """What stops the run after a step that took so long, in words; None to go on."""
+        """The reason to stop after a step that took `step` seconds, or None to continue."""
         # On a CPU, the next step takes as long as the last; elsewhere, the first one compiles.
         ends = time.monotonic() + (step if self.device.type == "cpu" else 0.0)
         over = ends >= limit
-        # Alone it costs nothing to look; several processes must agree, so seldom do.
+        # Several processes must agree, which takes time, so they ask less often.
         looks = self.group.size == 1 or limit < math.inf or not self.progress.step % _LOOK
         if not (looks and self.group.agree(over or stop.asked)):
             return None
         return "the time limit" if over else "a signal"
 
     def _turn_by(self, degrees: float) -> None:
-        """Tell the layer the bound of its perturbed starts."""
+        """Set the bound of the layer's perturbed starts."""
         for part in self.model.children():
             if isinstance(part, SpoonfulLayer):
                 part.max_degrees = degrees
@@ -362,20 +349,20 @@ class Trainer:
             return None
         return max(1, round(budget.epochs * len(self.pairs)))
 
-    def _plan(self, session: _Session) -> None:
+    def _plan(self) -> None:
         """Turn a budget in seconds into steps, once enough of them have been timed."""
         step, budget = self.progress.step, self.config.budget.seconds
         assert budget is not None
-        if self.group.agree(session.spent() >= budget):
+        if self.group.agree(self._spent() >= budget):
             self.progress.total = step
             self.display.say(f"{budget:g} s are over after step {step}")
-        elif step - session.step == _WARM:
+        elif step - self._first_step == _WARM:
             self._look()
             self._timed_from = time.monotonic()
-        elif step - session.step == _WARM + _TIMED:
+        elif step - self._first_step == _WARM + _TIMED:
             self._look()
             each = (time.monotonic() - self._timed_from) / _TIMED
-            left = (budget - session.spent()) * (1 - _SPARE)
+            left = (budget - self._spent()) * (1 - _SPARE)
             self.progress.total = step + int(self.group.agree(max(left / each, 0)))
             self.display.say(
                 f"{budget:g} s make {self.progress.total} steps, "
@@ -383,10 +370,10 @@ class Trainer:
             )
 
     def _look(self, *, wait: bool = True) -> None:
-        """See what the last steps did; stop if none of them had a finite loss.
+        """Read the outcomes of the last steps; raise if too many had no finite loss.
 
-        Without `wait`, see what those up to the look before did, and only send for the last: while
-        the host looked, the device would run out of steps.
+        Without `wait`, read only those that were requested by the call before, and request the
+        rest, so that the device does not run out of steps meanwhile.
         """
         if self._queue:
             self._coming.append(_fetch(self._queue))
@@ -395,7 +382,7 @@ class Trainer:
             self._read(self._coming.pop(0))
 
     def _read(self, fetched: _Fetched) -> None:
-        """Note what some steps did."""
+        """Record the outcomes of some steps."""
         progress = self.progress
         if fetched.there is not None:
             fetched.there.synchronize()
@@ -421,7 +408,7 @@ class Trainer:
                 )
 
     def _culprits(self, seen: _Seen) -> list[int]:
-        """The numbers of the shapes to suspect, in the corpus as it was loaded."""
+        """The numbers, in the corpus as loaded, of the shapes that may have caused a bad loss."""
         batch, pose = seen.batch, seen.outcome.pose
         assert batch.index is not None
         inputs = (batch.source, batch.target, batch.source_normals, batch.target_normals)
@@ -473,7 +460,7 @@ class Trainer:
         self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, left, errors)
 
     def _pace(self, duration: float, steps: int) -> tuple[float, float | None]:
-        """Pairs a second over the last steps, and the seconds that all the others will take."""
+        """Pairs per second over the last steps, and the estimated seconds to the end."""
         progress = self.progress
         left = None if progress.total is None else progress.total - progress.step
         return (
@@ -514,10 +501,10 @@ class Trainer:
         self.group.wait()
 
     def _write(self, result: TrainingResult) -> None:
-        """Write what came of the run, which says that it is finished."""
+        """Write the result, which marks the run as finished."""
         if self.folder is None or not self.group.first:
             return
-        content = plain({**vars(result), "folder": None, "config": self.config.as_dict()})
+        content = json_ready({**vars(result), "folder": None, "config": self.config.as_dict()})
         content["protocol"] = checkpoint.describe(self.protocol)
         write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
@@ -553,13 +540,13 @@ class Trainer:
 
 
 def _fetch(steps: list[_Seen]) -> _Fetched:
-    """Send for the steps' numbers."""
+    """Start to copy the steps' numbers to the host."""
     outcomes = [seen.outcome for seen in steps]
     columns = zip(*((o.loss, o.norm, o.skipped) for o in outcomes), strict=True)
     numbers = torch.stack([number for column in columns for number in column]).view(3, -1)
     if numbers.device.type != "cuda":
         return _Fetched(steps, numbers, None)
-    # Only into pinned memory is a copy not waited for.
+    # A copy is asynchronous only into pinned memory.
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     host.copy_(numbers, non_blocking=True)
     there = torch.cuda.Event()
@@ -568,19 +555,19 @@ def _fetch(steps: list[_Seen]) -> _Fetched:
 
 
 def _wanted(setting: Literal["auto", "on", "off"], device: torch.device) -> bool:
-    """Whether something is on that pays on a GPU."""
+    """Whether a setting is on; "auto" is on for a GPU."""
     return setting == "on" or (setting == "auto" and device.type == "cuda")
 
 
 def _mean(losses: list[float]) -> float:
-    """The mean of the losses that are numbers."""
+    """The mean of the losses that are not NaN."""
     kept = [loss for loss in losses if not math.isnan(loss)]
     return sum(kept) / len(kept) if kept else math.nan
 
 
 @contextmanager
 def fast_products(bf16: bool) -> Iterator[None]:
-    """TF32 in a bfloat16 network's few float32 products, whose factors have no more digits."""
+    """Allow TF32 in the few float32 products of a bfloat16 network."""
     before = torch.get_float32_matmul_precision()
     if bf16:
         torch.set_float32_matmul_precision("high")

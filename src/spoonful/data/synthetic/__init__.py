@@ -1,6 +1,6 @@
 """The embedded dataset: CAD-like solids made on the spot, from nothing but a seed.
 
-32 categories, from airplanes to valves, each a recipe that turns dice into a solid: parts that
+32 categories, from airplanes to valves, each a recipe that turns sampler into a solid: parts that
 are turned, swept and extruded, joined and cut. The points are spread evenly by area over the
 outer surface of the union, as a scanner would see it (skin hidden inside another part is left
 out), with outward normals; every cloud is centred and has its farthest point at distance 1,
@@ -97,7 +97,7 @@ def solid(category: str, index: int, *, split: str = "train", seed: int = 0) -> 
     """
     if category not in RECIPES:
         raise ValueError(f"no category {category!r}; there are: {', '.join(CATEGORIES)}")
-    return RECIPES[category](chance.Dice(chance.keys(*_key(category, index, split, seed), 0)))
+    return RECIPES[category](chance.Sampler(chance.keys(*_key(category, index, split, seed), 0)))
 
 
 def _key(category: str, index: int, split: str, seed: int) -> tuple[int, ...]:

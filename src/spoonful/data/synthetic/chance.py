@@ -57,11 +57,11 @@ def words(key: tuple[int, int], first: int, count: int) -> Tensor:
     return mix(mix((counter + key[0]) & _MASK) ^ key[1])
 
 
-class Dice:
+class Sampler:
     """A stream to draw a shape's measures from.
 
-    >>> dice = Dice(keys(0))
-    >>> [round(dice(1, 2), 3) for _ in range(3)]
+    >>> sampler = Sampler(keys(0))
+    >>> [round(sampler(1, 2), 3) for _ in range(3)]
     [1.071, 1.997, 1.827]
     """
 
