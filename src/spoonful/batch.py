@@ -1,4 +1,4 @@
-"""One batch of registration problems: what datasets produce and models consume."""
+"""A batch of registration problems, made by datasets and read by models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spoonful.geometry import Pose
 
 @dataclass(frozen=True)
 class Batch:
-    """B pairs of clouds, padded to common sizes, with the truth where it is known.
+    """B pairs of clouds, padded to common sizes, with the true poses if they are known.
 
     Attributes:
         source: (B, N, 3) points to be moved.
@@ -25,7 +25,7 @@ class Batch:
         target_mask: (B, M) bool, likewise.
         pose: the true pose, `target ~ R source + t`, with rotation (B, 3, 3); None when unknown.
         clean: (B, L, 3) the whole clean shape in the target's frame, for RPM-Net's Chamfer
-            distance; None where the protocol has none.
+            distance; None if the protocol has none.
         label: (B,) category numbers, or None.
         index: (B,) the items' numbers in their dataset, or None.
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from scripts import run_script
-from spoonful.models.checkpoints import DamagedFile, read_tensors, write_tensors
+from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
 from spoonful.training import build, checkpoint, train
 from spoonful.training.step import Stepper
 from training.small import blobs, small
@@ -134,7 +134,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     found = checkpoint.load(stopped(tmp_path)[-1])
     model = build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2"))
     with pytest.raises(ValueError, match=r"no checkpoint of this DCP.*missing.*of another shape"):
-        checkpoint.fit(model, found.weights(), found.path)
+        fit(model, found.weights(), found.path)
 
 
 def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):

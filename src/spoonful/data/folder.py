@@ -34,24 +34,23 @@ def load(
 ) -> Corpus:
     """Make a corpus of all clouds and meshes in a folder tree; a category is a folder.
 
-    Three layouts are understood: `CATEGORY/train/FILE` (ModelNet's), `train/CATEGORY/FILE`, and
-    `CATEGORY/FILE`, where a fifth of the files is set aside for test by a hash of their names, so
-    that adding a file moves no other. Files that lie in the root itself are one category.
+    Three layouts are supported: `CATEGORY/train/FILE` (ModelNet's), `train/CATEGORY/FILE`, and
+    `CATEGORY/FILE`. In the last, a fifth of the files is for test, chosen by a hash of their names,
+    so that adding a file moves no other. Files in the root itself are one category.
 
-    Meshes are sampled uniformly by area; of clouds with more points than asked for, a random
-    subset is kept. Normals come from the file or are estimated. Every shape is centred and
-    scaled to have its farthest point at distance 1.
+    Meshes are sampled uniformly by area; clouds with more points than asked for are subsampled.
+    Normals come from the file or are estimated. Every shape is centred and scaled to have its
+    farthest point at distance 1.
 
     Args:
         root: the folder.
         split: "train", "test" or "all".
         points: of each shape; a cloud with fewer is an error.
         seed: of the random choices, which depend on it and on the file's name alone.
-        cache: keep the corpus in `~/.cache/spoonful`, and take it from there as long as no file
-            has changed.
+        cache: keep the corpus in `~/.cache/spoonful`, and read it from there until a file changes.
 
     Raises:
-        CloudFileError: a file is not what it should be; the message opens with its name.
+        CloudFileError: a file is damaged or too small; the message begins with its name.
         FileNotFoundError: there is no such folder, or nothing in it.
     """
     if split not in SPLITS:
@@ -133,7 +132,7 @@ def _shape(path: Path, points: int, seed: int, key: str) -> tuple[Tensor, Tensor
 
 
 def _cache_file(folder: Path, files: Iterable[Path], points: int, seed: int) -> Path:
-    """Named for all that decides the corpus: another file, or another time of one, is another."""
+    """The file of a cached corpus, named by a hash of everything that the corpus depends on."""
     facts = [_MAKER, str(folder.resolve()), points, seed]
     for path in files:
         stat = path.stat()
@@ -150,7 +149,7 @@ def _from_cache(file: Path, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | N
         points, normals = kept["points"], kept["normals"]
         if points.shape == normals.shape == shape:
             return points, normals
-    except Exception as error:  # whatever is wrong with it, it can be made again
+    except Exception as error:  # any damage: the corpus can be made again
         warnings.warn(f"{file}: made again, it cannot be read ({error})", stacklevel=3)
     return None
 

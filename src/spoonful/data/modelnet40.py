@@ -2,7 +2,7 @@
 
 The folder `modelnet40_ply_hdf5_2048` holds `ply_data_train*.h5`, `ply_data_test*.h5` and
 `shape_names.txt`. Each HDF5 file has `data` (n, 2048, 3), `normal` (n, 2048, 3) and `label`
-(n, 1). Any other dataset in that layout loads as well, whatever its categories.
+(n, 1). Any other dataset in that layout loads as well, with any categories.
 
 ModelNet's own download is a tree `CATEGORY/{train,test}/*.off`.
 """
@@ -84,7 +84,7 @@ def is_off_tree(root: Path) -> bool:
 
 
 def name_of(root: Path) -> str:
-    """What a dataset in a folder is called: the folder's name, or modelnet40."""
+    """The name of a dataset in a folder: the folder's name, or modelnet40."""
     name = root.resolve().name
     return "modelnet40" if name in NAMES else name
 
@@ -105,7 +105,7 @@ def categories(root: Path) -> tuple[str, ...]:
 
 
 def count(root: Path, split: str) -> int:
-    """How many shapes a split has, from the heads of its files."""
+    """The number of shapes in a split, from the headers of its files."""
     total = 0
     for file in _files(root, split):
         with _opened(file) as content:

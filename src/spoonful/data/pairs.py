@@ -221,8 +221,9 @@ class PairGenerator:
     def _order(self, count: int, pool: int, take: int) -> Tensor:
         """`take` of `pool` numbers in random order, for each of `count` pairs: (count, take)."""
         if take > pool:  # all of them, and some twice
-            drawn = {"generator": self.generator, "device": self.generator.device}
-            more = torch.randint(pool, (count, take - pool), **drawn)
+            device = self.generator.device
+            size = (count, take - pool)
+            more = torch.randint(pool, size, generator=self.generator, device=device)
             return torch.cat([self._order(count, pool, pool), more], dim=1)
         return self._uniform(count, pool).argsort(dim=1)[:, :take]
 

@@ -27,11 +27,11 @@ def load(
     """Load a corpus.
 
     Args:
-        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one where
-            datasets are kept (`spoonful.data.places`), as "modelnet40". Files hold "points"
-            (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
-            these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
-            list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
+        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one in a folder
+            of datasets (`spoonful.data.places`), as "modelnet40". Files of type .pt, .npz and
+            .safetensors hold "points" (S, P, 3) and optionally "normals" (S, P, 3) and "labels"
+            (S,); .pt files may have "categories", a list of names. A .npy file is one array,
+            (S, P, 3) or with normals (S, P, 6).
             "{split}" in a file's name stands for the split. Points that are whole numbers are
             ten-thousandths.
         split: "train" or "test".
@@ -65,7 +65,7 @@ def load_scans(name: str, protocol: Protocol) -> list[Any]:
     """Load the training pairs of scans for a protocol of scans.
 
     Args:
-        name: "3dmatch", where datasets are kept, or a folder of scenes.
+        name: "3dmatch", found in a folder of datasets, or a folder of scenes.
         protocol: says how many points a scan has and how much of it must overlap.
     """
     loader = importlib.import_module("spoonful.data.threedmatch")
@@ -79,7 +79,7 @@ def load_scans(name: str, protocol: Protocol) -> list[Any]:
 
 
 def save(corpus: Corpus, path: str | Path, *, compact: bool = False) -> None:
-    """Write a corpus to a file that `load` reads on a machine with nothing but torch.
+    """Write a corpus to a file that `load` reads with torch alone.
 
     Args:
         corpus: the shapes.

@@ -1,12 +1,11 @@
 """Several processes that train one model, as `torchrun` starts them.
 
 Every process makes the whole global batch from the same random numbers and takes its slice, so a
-run sees the same pairs on one process and on many. Gradients travel as one flat vector: these
-networks are small, and one message is faster than many.
+run has the same pairs with one process and with many. Gradients are reduced as one flat vector:
+these networks are small, and one message is faster than many.
 
-Batch norms take their statistics over all processes, so DCP too learns on several what it learns on
-one; only the published MLP head has plain ones. The random turns of perturbed starts are a process'
-own.
+Batch norms take their statistics over all processes, except those of the published MLP head. Each
+process draws its own random turns for perturbed starts.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Group:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes files and talks."""
+        """Whether this is the process that writes files and shows progress."""
         return self.rank == 0
 
     def slice(self, batch: Batch) -> Batch:
@@ -75,7 +74,7 @@ class Group:
 
 
 def join(device: str = "auto") -> tuple[Group, torch.device]:
-    """Join the processes that `torchrun` started, if it did; and choose this one's device."""
+    """Join the processes that `torchrun` started, if any, and choose this one's device."""
     size = int(os.environ.get("WORLD_SIZE", 1))
     local = int(os.environ.get("LOCAL_RANK", 0))
     if device == "auto":
@@ -94,7 +93,7 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
 
 
 def known_device(text: str, name: str) -> torch.device:
-    """The device that a user named, if there is one here.
+    """The device that a user named, or a `ValueError` if this machine has none.
 
     >>> known_device("gpu", "runtime.device")
     Traceback (most recent call last):

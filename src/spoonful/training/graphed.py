@@ -1,8 +1,7 @@
-"""Steps as one CUDA graph: recorded once, then replayed without Python or launches between kernels.
+"""Training steps and validation passes as CUDA graphs: recorded once, then replayed.
 
-A training step of these networks is a thousand small kernels, and a host takes longer to launch
-them than a fast device to run them. Replayed, the device alone decides how long a step takes. The
-same goes for the network's forward pass on the validation pairs.
+A training step of these networks is a thousand small kernels. A host takes longer to launch them
+than a fast device to run them; a replayed graph needs a single launch.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ T = TypeVar("T")
 class Recorded(Generic[T]):
     """A function of batches, as one CUDA graph; called like the function.
 
-    The first calls run as usual, and so do all if recording fails, with a warning. What a replay
-    returns stays where it is, and the next replay writes over it: copy what is to be kept.
+    The first calls run without a graph. If recording fails, there is a warning and all calls do.
+    The next replay overwrites the result of a replay: copy it to keep it.
 
     Args:
-        function: works on the current CUDA device and never waits for it. Whatever it depends on
-            besides its batch must stay where it is.
+        function: works on the current CUDA device and never waits for it. All tensors that it
+            uses besides its batch must keep their memory.
     """
 
     def __init__(self, function: Callable[[Batch], T]) -> None:
@@ -45,7 +44,7 @@ class Recorded(Generic[T]):
         self._refused = False
 
     def fits(self, batch: Batch) -> bool:
-        """Whether the batch has the shape of the first one, and so of what is recorded."""
+        """Whether the batch has the shapes of the first batch, which are those of the graph."""
         return self._batch is None or _same_shape(self._batch, batch)
 
     def __call__(self, batch: Batch) -> T:
@@ -63,8 +62,8 @@ class Recorded(Generic[T]):
         if self._graph is None:
             self._record(self._batch)
         if self._graph is None:
-            # Not where the failure is caught: until it is forgotten it holds on to what was
-            # recorded, and to gradients that belong to the recording.
+            # Not in the handler of the failure: the exception keeps the recording alive, and
+            # gradients that belong to it.
             return self._aside(self._batch)
         self._graph.replay()
         assert self._result is not None
@@ -75,7 +74,7 @@ class Recorded(Generic[T]):
         try:
             with torch.cuda.graph(graph, stream=self._stream):
                 result = self._function(batch)
-        except RuntimeError as error:  # it waits for the device, or a library in it does
+        except RuntimeError as error:  # something in the function waits for the device
             self._refused = True
             warnings.warn(
                 "not recorded as a CUDA graph, and so slower: " + str(error).splitlines()[0],
@@ -85,10 +84,10 @@ class Recorded(Generic[T]):
             self._graph, self._result = graph, result
 
     def _aside(self, batch: Batch) -> T:
-        """The function on another stream, as recording needs it done before.
+        """Run the function on a side stream, which recording needs.
 
-        It is always the same stream, and the one that is recorded: autograd remembers where a
-        weight's gradient was first summed up, and each stream keeps memory of its own.
+        It is always the stream that is recorded: autograd remembers the stream on which a
+        weight's gradient was first accumulated, and each stream has its own memory pool.
         """
         if self._stream is None:
             self._stream = torch.cuda.Stream()
@@ -102,12 +101,11 @@ class Recorded(Generic[T]):
 class GraphedSteps:
     """A `Stepper` whose steps are replayed; called like one.
 
-    Steps on batches of another shape than the first are taken as usual. Random numbers of
-    perturbed starts go on from replay to replay, though not in the order of usual steps.
+    Steps on batches of another shape than the first run without a graph. Random numbers of
+    perturbed starts change from replay to replay, but differ from those of steps without a graph.
 
     Args:
-        stepper: on a CUDA device. Whatever its model is told from step to step, other than by
-            batches and the learning rate, must stay as it is.
+        stepper: on a CUDA device. Only batches and the learning rate may change between steps.
     """
 
     def __init__(self, stepper: Stepper) -> None:
@@ -135,7 +133,7 @@ class GraphedForward:
         self._forward = Recorded(stepper.forward)
 
     def __call__(self, batch: Batch) -> Registration:
-        """Register a batch; of the result, only what validation looks at."""
+        """Register a batch; returns the parts of the result that validation uses."""
         if not self._forward.fits(batch):
             return self._stepper.forward(batch)
         found = self._forward(batch)

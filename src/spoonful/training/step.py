@@ -23,8 +23,8 @@ from spoonful.training.config import Loss, Optimizer
 from spoonful.training.distributed import Group
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-# A source point has a counterpart if the target has a point this near to its true place: about two
-# spacings of a thousand points on a shape in the unit ball, and ten times the noise.
+# A source point has a counterpart if the target has a point this near to its true place. This is
+# about two spacings of a thousand points on a shape in the unit ball, and ten times the noise.
 _OVERLAP = 0.1
 
 
@@ -111,7 +111,7 @@ class Stepper:
             group["lr"] = lr
 
     def step(self, batch: Batch) -> StepOutcome:
-        """Take a step at the rate that is set; nothing in it depends on the host."""
+        """Take a step at the current learning rate, without waiting for the device."""
         before = [buffer.clone() for buffer in self._buffers]
         output = self.forward(batch)
         loss = self.model.loss(output, batch) + added_terms(output, batch, self.terms)
@@ -129,7 +129,7 @@ class Stepper:
         for buffer, old in zip(self._buffers, before, strict=True):
             torch.where(skipped > 0, old, buffer, out=buffer)
         if self.average:
-            with torch.no_grad():  # or each average would remember all steps before it
+            with torch.no_grad():  # otherwise each average would keep the graph of all steps
                 torch._foreach_lerp_(
                     list(self.average.values()), self._parameters, 1 - self.settings.ema
                 )
@@ -137,7 +137,7 @@ class Stepper:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """The averaged weights in the model's place for a while, if an average is kept."""
+        """Put the averaged weights into the model for a while, if an average is kept."""
         if not self.average:
             yield
             return
@@ -184,9 +184,9 @@ class Stepper:
 
 
 def added_terms(output: Registration, batch: Batch, terms: Loss) -> Tensor | float:
-    """The losses beside the model's own: directly of the matches, or of their extent.
+    """The losses beside the model's own: on the matches, or on their extent.
 
-    Of a model that matches in several rounds, they are of the last.
+    For a model that matches in several rounds, they use the last round.
     """
     if not (terms.matches or terms.extent):
         return 0.0

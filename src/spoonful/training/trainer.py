@@ -23,6 +23,7 @@ from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
+from spoonful.models.checkpoints import fit
 from spoonful.training import build, checkpoint, corpora, distributed
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
@@ -509,7 +510,7 @@ class Trainer:
         write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
-        checkpoint.fit(self.model, found.weights(), found.path)
+        fit(self.model, found.weights(), found.path)
         self.stepper.restore(found.tensors)
         self.progress, self.metrics = found.progress, found.metrics
         if self.progress.best_epoch >= 0 and self.folder is not None:

@@ -1,4 +1,4 @@
-"""The recipes: for every category, sampler to a solid.
+"""The recipes: for every category, a function from random numbers to a solid.
 
 Units are arbitrary (the corpus is scaled to the unit sphere), z is up. Two rules keep the
 shapes good for registration and the unions clean: every recipe has something that no rotation
