@@ -167,12 +167,14 @@ def _others() -> Iterator[DatasetStatus]:
         if not parent.is_dir():
             continue
         for place in sorted(path for path in parent.iterdir() if path.is_dir()):
-            if modelnet40.is_hdf5(place) or modelnet40.is_off_tree(place) or _has_scenes(place):
+            if modelnet40.is_hdf5(place) or modelnet40.is_off_tree(place) or _logs(place):
                 yield _counted(place.name, "not known", place)
 
 
-def _has_scenes(place: Path) -> bool:
-    return any(place.glob("gt.log")) or any(place.glob("*/gt.log"))
+def _logs(place: Path) -> list[Path]:
+    """The logs of 3DMatch scenes in a folder, or in sub-folders for training and test."""
+    patterns = ("gt.log", "*/gt.log", "*/*/gt.log")
+    return sorted(log for pattern in patterns for log in place.glob(pattern))
 
 
 def _counted(name: str, licence: str, place: Path) -> DatasetStatus:
@@ -191,8 +193,7 @@ def _counted(name: str, licence: str, place: Path) -> DatasetStatus:
                 len({category for category, _ in shapes}),
             )
         else:
-            logs = sorted({*place.glob("gt.log"), *place.glob("*/gt.log")})
-            counts = (None, sum(len(threedmatch.read_log(log)) for log in logs), None)
+            counts = (None, sum(len(threedmatch.read_log(log)) for log in _logs(place)), None)
     except (ValueError, OSError, ImportError) as error:
         return DatasetStatus(name, licence, place, str(place), problem=str(error))
     return DatasetStatus(name, licence, place, str(place), *counts)

@@ -16,6 +16,7 @@ from spoonful.data import places
 from spoonful.data.clouds import FORMATS, CloudFileError, read_cloud
 from spoonful.data.corpus import Corpus
 from spoonful.files import replacing
+from spoonful.geometry.checks import check_choice, check_count
 
 SPLITS = ("train", "test", "all")
 # Of files that no folder names as training or test, this share is for test.
@@ -53,10 +54,8 @@ def load(
         CloudFileError: a file is damaged or too small; the message begins with its name.
         FileNotFoundError: there is no such folder, or nothing in it.
     """
-    if split not in SPLITS:
-        raise ValueError(f'split must be "train", "test" or "all", got {split!r}')
-    if points < 2:
-        raise ValueError(f"points must be at least 2, got {points}")
+    check_choice("split", split, SPLITS)
+    check_count("points", points, least=2)
     folder = places.existing(root)
     everything = list(find_shapes(folder))
     categories = tuple(sorted({category for category, _, _ in everything}))

@@ -23,6 +23,7 @@ from spoonful.data import folder, places
 from spoonful.data.clouds.limits import expect_expansion
 from spoonful.data.corpus import Corpus
 from spoonful.extras import require
+from spoonful.geometry.checks import check_choice, check_count
 
 SPLITS = ("train", "test")
 NAMES = ("modelnet40_ply_hdf5_2048", "modelnet40", "ModelNet40")
@@ -53,10 +54,9 @@ def load(
         FileNotFoundError: nothing is there; the message says how to get it.
         ValueError: a file is damaged or not in the layout; the message opens with its name.
     """
-    if split not in SPLITS:
-        raise ValueError(f'split must be "train" or "test", got {split!r}')
-    if points is not None and points < 2:
-        raise ValueError(f"points must be at least 2, got {points}")
+    check_choice("split", split, SPLITS)
+    if points is not None:
+        check_count("points", points, least=2)
     where = places.find(*NAMES) if root is None else places.existing(root)
     if where is None:
         raise FileNotFoundError(

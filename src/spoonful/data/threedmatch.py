@@ -22,6 +22,7 @@ from torch import Tensor
 from spoonful.data import places
 from spoonful.data.clouds import FORMATS, read_cloud
 from spoonful.data.scans import PairMaker, ScanPair, rigid
+from spoonful.geometry.checks import check_choice
 
 __all__ = ["LogEntry", "MissingFragments", "ScanPair", "load_pairs", "read_log"]
 
@@ -141,8 +142,7 @@ def read_log(path: str | os.PathLike[str]) -> list[LogEntry]:
 
 def _scenes(folder: Path, split: str) -> list[tuple[Path, Path]]:
     """The scenes of a split in a folder, each with its log."""
-    if split not in ("train", "test", "all"):
-        raise ValueError(f'split must be "train", "test" or "all", got {split!r}')
+    check_choice("split", split, ("train", "test", "all"))
     if split != "all" and (folder / split).is_dir():
         return _scenes(folder / split, "all")
     inside = sorted(path for path in folder.iterdir() if path.is_dir())

@@ -253,15 +253,6 @@ def load(path: str | Path, base: Config | None = None) -> Config:
     return from_dict(values, base)
 
 
-def names() -> list[str]:
-    """The names of all settings.
-
-    >>> names()[:3]
-    ['name', 'seed', 'model']
-    """
-    return [path for path, *_ in _settings(Config())]
-
-
 @functools.cache
 def _kinds(section: type) -> dict[str, Any]:
     """The types of a section's settings. (To evaluate annotations takes longer than all else.)"""
@@ -313,7 +304,8 @@ def _with(config: Config, path: str, value: Any) -> Config:
 def _meant(path: str, known: Sequence[str]) -> str | None:
     """The setting that was perhaps meant: one much like it, or of its last word, or a bit like it.
 
-    >>> _meant("optimiser.lr", names()), _meant("lr", names()), _meant("shoe.size", names())
+    >>> known = ["seed", "optimizer.lr"]
+    >>> _meant("optimiser.lr", known), _meant("lr", known), _meant("shoe.size", known)
     ('optimizer.lr', 'optimizer.lr', None)
     """
     if (much := closest(path, known, likeness=0.75)) is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -15,6 +14,9 @@ from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
 from spoonful.models.checkpoints import read_tensors
+
+if TYPE_CHECKING:
+    from spoonful.data.scans import ScanPair
 
 # Whole numbers in a file are coordinates in ten-thousandths.
 _TICKS = 10_000
@@ -47,9 +49,9 @@ def load(
     if not path.exists() and path.name == str(path) and name != "modelnet40":
         path = places.find(path.name, files=True) or path
     if path.is_dir() or name == "modelnet40":
-        loader = importlib.import_module("spoonful.data.modelnet40")
-        corpus: Corpus = loader.load(split, root=path if path.is_dir() else None)
-        return corpus
+        from spoonful.data import modelnet40  # needs numpy
+
+        return modelnet40.load(split, root=path if path.is_dir() else None)
     if path.suffix not in _KINDS:
         raise ValueError(
             f"data.corpus must be 'synthetic', a folder, a file of type {', '.join(_KINDS)}, or "
@@ -61,42 +63,31 @@ def load(
     return _corpus(name, _contents(path), path)
 
 
-def load_scans(name: str, protocol: Protocol) -> list[Any]:
+def load_scans(name: str, protocol: Protocol) -> list[ScanPair]:
     """Load the training pairs of scans for a protocol of scans.
 
     Args:
         name: "3dmatch", found in a folder of datasets, or a folder of scenes.
         protocol: says how many points a scan has and how much of it must overlap.
     """
-    loader = importlib.import_module("spoonful.data.threedmatch")
-    pairs: list[Any] = loader.load_pairs(
+    from spoonful.data import threedmatch  # needs numpy
+
+    return threedmatch.load_pairs(
         None if name == "3dmatch" else name,
         split="train",
         min_overlap=protocol.min_overlap or 0.0,
         points=protocol.points,
     )
-    return pairs
 
 
-def save(corpus: Corpus, path: str | Path, *, compact: bool = False) -> None:
-    """Write a corpus to a file that `load` reads with torch alone.
-
-    Args:
-        corpus: the shapes.
-        path: a .pt file.
-        compact: round coordinates to 1e-4 and normals to 1/127, for a file of three eighths the
-            size.
-    """
+def save(corpus: Corpus, path: str | Path) -> None:
+    """Write a corpus to a .pt file that `load` reads with torch alone."""
     if Path(path).suffix not in (".pt", ".pth"):
         raise ValueError(f"path must end in .pt, got {str(path)!r}")
-    points, normals = corpus.points.cpu(), corpus.normals
-    content: dict[str, Any] = {"labels": corpus.labels.cpu(), "categories": [*corpus.categories]}
-    if compact and points.abs().max() * _TICKS > torch.iinfo(torch.int16).max:
-        raise ValueError("compact is for shapes in the unit ball, got coordinates beyond 3.27")
-    content["points"] = (points * _TICKS).round().to(torch.int16) if compact else points
-    if normals is not None:
-        content["normals"] = (normals.cpu() * 127).round().to(torch.int8) if compact else normals
-    torch.save(content, path)
+    content: dict[str, Any] = {"points": corpus.points.cpu(), "labels": corpus.labels.cpu()}
+    if corpus.normals is not None:
+        content["normals"] = corpus.normals.cpu()
+    torch.save({**content, "categories": [*corpus.categories]}, path)
 
 
 def _contents(path: Path) -> dict[str, Any]:

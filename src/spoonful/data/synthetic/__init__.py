@@ -20,6 +20,7 @@ from spoonful.data.corpus import Corpus
 from spoonful.data.synthetic import chance, skin
 from spoonful.data.synthetic.shapes import RECIPES
 from spoonful.data.synthetic.solids import Solid
+from spoonful.geometry.checks import check_choice, check_count
 
 CATEGORIES: tuple[str, ...] = tuple(RECIPES)
 SPLITS = ("train", "test")
@@ -54,11 +55,9 @@ def load(
     >>> corpus.categories[int(corpus.labels[16])]
     'gear'
     """
-    if split not in SPLITS:
-        raise ValueError(f'split must be "train" or "test", got {split!r}')
+    check_choice("split", split, SPLITS)
     number = PER_CATEGORY[split] if per_category is None else per_category
-    if number < 1:
-        raise ValueError(f"per_category must be at least 1, got {number}")
+    check_count("per_category", number)
     wanted = [(category, index) for category in CATEGORIES for index in range(number)]
     # A few shapes at a time: enough to keep torch busy, few enough to stay in the cache.
     made = [
@@ -110,8 +109,7 @@ def _clouds(
     wanted: list[tuple[str, int]], split: str, points: int, seed: int
 ) -> tuple[Tensor, Tensor]:
     """Points and normals (S, P, 3) of some shapes, given as (category, index)."""
-    if points < 2:
-        raise ValueError(f"points must be at least 2, got {points}")
+    check_count("points", points, least=2)
     solids = [solid(category, index, split=split, seed=seed) for category, index in wanted]
     keys = [chance.keys(*_key(category, index, split, seed), 1) for category, index in wanted]
     positions, normals = skin.sample(solids, points, keys)
