@@ -112,7 +112,7 @@ class Worker(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether the process runs, so that the next call need not start one."""
+        """True if the process runs, so that the next call need not start one."""
         return self._process is not None and self._process.is_alive()
 
     def start(self) -> None:

@@ -74,12 +74,12 @@ def load(
 
 
 def is_hdf5(root: Path) -> bool:
-    """Whether a folder holds clouds in the published layout."""
+    """True if a folder holds clouds in the published layout."""
     return any(root.glob("ply_data_*.h5"))
 
 
 def is_off_tree(root: Path) -> bool:
-    """Whether a folder holds ModelNet's own tree of meshes."""
+    """True if a folder holds ModelNet's own tree of meshes."""
     return any(root.glob("*/train/*.off")) or any(root.glob("*/test/*.off"))
 
 

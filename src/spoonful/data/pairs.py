@@ -171,7 +171,7 @@ class PairGenerator:
         return torch.cat([self._order(count, pool, points) for _ in range(2)], dim=1)
 
     def _cropped(self, clouds: _Clouds, keep: float, take: int) -> Tensor:
-        """Of the points that lie furthest along a random direction, `take` in random order.
+        """Draw `take` of the points that lie furthest along a random direction.
 
         Args:
             clouds: B clouds.

@@ -93,7 +93,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the pairs of one experiment are made and measured.
+    """The rules by which the pairs of one experiment are made and measured.
 
     Attributes:
         name: as given to `get`.
@@ -148,7 +148,7 @@ class Protocol:
         return math.ceil(source * self.points), math.ceil(target * self.points)
 
     def sampling_for(self, split: Split) -> Sampling:
-        """Which points the clouds of `split` are made of."""
+        """The sampling of the clouds of `split`."""
         return self.train_sampling or self.sampling if split == "train" else self.sampling
 
     def noise_for(self, split: Split) -> Noise | None:

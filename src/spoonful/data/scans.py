@@ -129,7 +129,7 @@ def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
 
 
 def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
-    """Which of `query` have one of `points` within `radius`: (N,) bool.
+    """A mask (N,) bool of the points of `query` that have one of `points` within `radius`.
 
     Points are sorted into cells of the size of the radius, so that only the 27 cells around a
     query are looked into: scans of 10,000 points take milliseconds.

@@ -37,7 +37,7 @@ def _in(low: float, high: float = float("inf")) -> dict[str, tuple[float, float]
 
 @dataclass(frozen=True)
 class Data:
-    """Where pairs come from."""
+    """The corpus and the protocol of the pairs."""
 
     corpus: str = "synthetic"
     """"synthetic" (built in), a .pt, .npz, .npy or .safetensors file, or a folder of HDF5 files in
@@ -82,7 +82,7 @@ class Refine:
     """The refinement layer; see `spoonful.geometry.SpoonfulLayer`."""
 
     mode: Literal["none", "source", "target", "perturbed", "detached"] = "none"
-    """No layer; the paper's, in source or target form; or a start that is perturbed or detached."""
+    """No layer; the paper's layer in source or target form; or a perturbed or detached start."""
     form: Form = "source"
     """The form used with a perturbed or detached start."""
     iterations: int = field(default=5, metadata=_in(1, 1000))
@@ -91,7 +91,7 @@ class Refine:
     max_degrees: float = field(default=60.0, metadata=_in(1e-6, 180))
     """The bound of a perturbation."""
     schedule: Literal["constant", "shrinking"] = "constant"
-    """Whether that bound stays, or falls in a straight line to zero at the end of the run."""
+    """A constant bound, or one that falls linearly to zero at the end of the run."""
     starts: int = field(default=1, metadata=_in(1, 1000))
     """Perturbed starts for each pair."""
     precision: Literal["float32", "float64"] = "float32"
@@ -103,19 +103,19 @@ class Loss:
     """Terms beside the model's own loss, to compare the layer with; see `spoonful.losses`."""
 
     matches: float = field(default=0.0, metadata=_in(0))
-    """Weight of `match_loss`: how far matches lie from the truth, where the clouds overlap."""
+    """Weight of `match_loss`, the distance of matches from the truth where the clouds overlap."""
     extent: float = field(default=0.0, metadata=_in(0))
-    """Weight of `extent_loss`: how much smaller or larger than the source they are, all in all."""
+    """Weight of `extent_loss`, the size of the matches relative to the source."""
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Adam, as both networks were published with, and its schedule."""
+    """Adam, which both networks were published with, and its schedule."""
 
     lr: float = field(default=1e-3, metadata=_in(0, 10))
     weight_decay: float = field(default=1e-4, metadata=_in(0, 10))
     milestones: tuple[float, ...] = (0.3, 0.6, 0.8)
-    """Where the rate falls, as shares of the whole run, so that a short run has them too."""
+    """When the rate falls, as shares of the whole run, so that a short run has them too."""
     gamma: float = field(default=0.1, metadata=_in(0, 1))
     """The factor by which it falls."""
     warmup: float = field(default=0.0, metadata=_in(0, 1))
@@ -123,22 +123,22 @@ class Optimizer:
     clip: float | None = field(default=None, metadata=_in(1e-12))
     """The gradient's largest norm; None to leave it as it is."""
     ema: float = field(default=0.0, metadata=_in(0, 1))
-    """Decay of an average of the weights, which is then what is validated and kept; 0 for none."""
+    """Decay of an average of the weights, which is then validated and kept; 0 for none."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long to train; the first that is given of steps, seconds and epochs."""
+    """The length of the run; steps come before seconds, and seconds before epochs."""
 
     epochs: float = field(default=250.0, metadata=_in(0.001))
     steps: int | None = field(default=None, metadata=_in(1))
     seconds: float | None = field(default=None, metadata=_in(1))
-    """As many steps as fit; found out in the first of them, and fixed from then on."""
+    """As many steps as fit; the first steps measure how many, and then the number is fixed."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """How it runs; nothing here changes what is learned but for rounding."""
+    """The execution of the run; these settings change what is learned by rounding alone."""
 
     device: str = "auto"
     """"auto" takes an accelerator if there is one."""
@@ -159,7 +159,7 @@ class Runtime:
     max_skipped: int = field(default=20, metadata=_in(1))
     """Stop after this many batches in a row without a finite loss."""
     tensorboard: bool = True
-    """Write TensorBoard files where the package is installed."""
+    """Write TensorBoard files if the package is installed."""
 
 
 @dataclass(frozen=True)

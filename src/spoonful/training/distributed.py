@@ -38,7 +38,7 @@ class Group:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes files and shows progress."""
+        """True for the process that writes files and shows progress."""
         return self.rank == 0
 
     def slice(self, batch: Batch) -> Batch:

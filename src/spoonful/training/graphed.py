@@ -44,7 +44,7 @@ class Recorded(Generic[T]):
         self._refused = False
 
     def fits(self, batch: Batch) -> bool:
-        """Whether the batch has the shapes of the first batch, which are those of the graph."""
+        """True if the batch has the shapes of the first batch, which are those of the graph."""
         return self._batch is None or _same_shape(self._batch, batch)
 
     def __call__(self, batch: Batch) -> T:

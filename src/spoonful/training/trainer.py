@@ -556,7 +556,7 @@ def _fetch(steps: list[_Seen]) -> _Fetched:
 
 
 def _wanted(setting: Literal["auto", "on", "off"], device: torch.device) -> bool:
-    """Whether a setting is on; "auto" is on for a GPU."""
+    """True if a setting is on; "auto" is on for a GPU."""
     return setting == "on" or (setting == "auto" and device.type == "cuda")
 
 
