@@ -1,4 +1,4 @@
-"""`python -m spoonful.training`: train without the command-line extra.
+r"""`python -m spoonful.training`: train without the command-line extra.
 
     python -m spoonful.training quick --out runs/quick
     python -m spoonful.training dcp/unseen --data shapes.pt --budget 10m --out runs/a
@@ -72,7 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("config", "data", "budget", "seconds", "seeds"):
         parser.add_argument(f"--{name}", help=HELP[name])
     for name in ("set", "grid"):
-        parser.add_argument(f"--{name}", action="append", default=[], help=HELP[name])
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="A.B=C", help=HELP[name]
+        )
     for name in ("ray", "quiet"):
         parser.add_argument(f"--{name}", action="store_true", help=HELP[name])
     parser.add_argument("--until", type=float, help="--seconds as a time in seconds since 1970.")
