@@ -102,13 +102,8 @@ def contenders(
     def numbers() -> list[int]:
         return [next(turn) % len(items) for _ in range(batch)]
 
-    def batched(reuse: bool) -> tuple[int, Callable[[], object]]:
-        generator = torch.Generator(device).manual_seed(0)
-        made = PairGenerator(
-            card, corpus.to(device), batch_size=batch, generator=generator, reuse=reuse
-        )
-        # A whole epoch, so that nothing is made ahead outside the time that is taken.
-        return len(made) * batch, lambda: deque(made, maxlen=1)
+    generator = torch.Generator(device).manual_seed(0)
+    made = PairGenerator(card, corpus.to(device), batch_size=batch, generator=generator)
 
     return {
         RIVAL: (batch, lambda: published_batch(shapes, numbers(), random)),
@@ -116,8 +111,8 @@ def contenders(
             batch,
             lambda: collate([items[index] for index in numbers()]),
         ),
-        "PairGenerator, reuse=False": batched(reuse=False),
-        "PairGenerator, reuse=True": batched(reuse=True),
+        # A whole epoch, because several batches are made at once.
+        "PairGenerator": (len(made) * batch, lambda: deque(made, maxlen=1)),
     }
 
 

@@ -51,9 +51,9 @@ from _harness import machine, save, table
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.training import Config, corpora, distributed, override, presets
-from spoonful.training.board import Board
 from spoonful.training.graphed import GraphedSteps
 from spoonful.training.journal import Journal
+from spoonful.training.tensorboard_log import TensorBoardLog
 from spoonful.training.trainer import Trainer, fast_products
 
 PRESETS = {"dcp": "dcp/unseen+source", "rpmnet": "rpmnet/crop+source"}
@@ -335,8 +335,8 @@ def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Wa
         (trainer, "_save", saved),
     ):
         put(owner, name, changed)
-    timed(Board, "validation", "board")
-    timed(Board, "scalars", "log")
+    timed(TensorBoardLog, "validation", "board")
+    timed(TensorBoardLog, "scalars", "log")
     timed(Journal, "add", "log")
     return watch
 

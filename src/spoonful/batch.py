@@ -1,9 +1,10 @@
-"""One batch of registration problems: what datasets produce and models consume."""
+"""A batch of registration problems, made by datasets and read by models."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from spoonful.geometry import Pose
 
 @dataclass(frozen=True)
 class Batch:
-    """B pairs of clouds, padded to common sizes, with the truth where it is known.
+    """B pairs of clouds, padded to common sizes, with the true poses if they are known.
 
     Attributes:
         source: (B, N, 3) points to be moved.
@@ -24,7 +25,7 @@ class Batch:
         target_mask: (B, M) bool, likewise.
         pose: the true pose, `target ~ R source + t`, with rotation (B, 3, 3); None when unknown.
         clean: (B, L, 3) the whole clean shape in the target's frame, for RPM-Net's Chamfer
-            distance; None where the protocol has none.
+            distance; None if the protocol has none.
         label: (B,) category numbers, or None.
         index: (B,) the items' numbers in their dataset, or None.
 
@@ -48,11 +49,32 @@ class Batch:
     def __len__(self) -> int:
         return self.source.shape[0]
 
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors of the batch by name; the pose's are "pose.rotation", "pose.translation"."""
+        found: dict[str, Tensor] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Pose):
+                found |= {f"pose.{name}": part for name, part in value._asdict().items()}
+            elif value is not None:
+                found[field.name] = value
+        return found
+
+    def apply(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The batch with every tensor replaced by the function's result."""
+        changed: dict[str, Any] = {name: function(part) for name, part in self.tensors().items()}
+        if self.pose is not None:
+            changed["pose"] = Pose(changed.pop("pose.rotation"), changed.pop("pose.translation"))
+        return replace(self, **changed)
+
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
-        moved = {
-            field.name: value.to(device)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(self, **moved)
+        return self.apply(lambda tensor: tensor.to(device))
+
+    def part(self, rows: slice) -> Self:
+        """Some of the pairs.
+
+        >>> len(Batch(torch.rand(8, 100, 3), torch.rand(8, 100, 3)).part(slice(2, 5)))
+        3
+        """
+        return self.apply(lambda tensor: tensor[rows])

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported where they are used, missed with one clear sentence."""
+"""Optional dependencies: imported where they are used, with one clear error if missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class MissingExtra(ImportError):
 
 
 def require(module: str, *, extra: str, why: str) -> Any:
-    """Import `module`, or say which extra of Spoonful brings it.
+    """Import `module`, or raise an error that names the extra of Spoonful that installs it.
 
     Args:
         module: dotted name of the module, as in `import module`.
@@ -25,7 +25,7 @@ def require(module: str, *, extra: str, why: str) -> Any:
         The imported module.
 
     Raises:
-        MissingExtra: the package, or a system library it loads, is not there.
+        MissingExtra: the package, or a system library it loads, is missing.
 
     >>> require("math", extra="none", why="Counting").floor(2.5)
     2

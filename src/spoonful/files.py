@@ -1,4 +1,4 @@
-"""Files that are whole or not there, folders and pages that are such, and what JSON can hold."""
+"""Atomic writing of files, checks of output paths, and values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, which nobody, not even after a crash, sees a part of.
+    """Open a file for atomic replacement; its folder is made if it is missing.
 
-    The folder is made if it is missing. The content goes to a file beside the final one, which
-    takes its name in one step when all of it is on the disk, and is removed if anything fails.
+    The content goes to a temporary file beside the final one. It takes the final name in one step
+    when all of it is on the disk, and is removed if anything fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     final.parent.mkdir(parents=True, exist_ok=True)
     if final.is_dir():
         raise IsADirectoryError(f"{final} is a folder: give the name of a file in it")
-    # Opened by name rather than by `tempfile`, whose files nobody else may read.
+    # Not made by `tempfile`, whose files only their owner can read.
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
         with draft.open("wb") as file:
@@ -48,7 +48,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
-    """Write a file at once or not at all, text as UTF-8; see `replacing`.
+    """Write a file atomically, text as UTF-8; see `replacing`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,13 +61,13 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
 
 
 def check_folder(name: str, path: Path | None) -> None:
-    """Raise if what is to be a folder is a file; None and what is not there yet will do."""
+    """Raise if a path that is to be a folder is a file; None and a missing path are accepted."""
     if path is not None and path.exists() and not path.is_dir():
         raise ValueError(f"{name} must be a folder, and {path} is a file")
 
 
 def check_page(name: str, path: Path | None) -> None:
-    """Raise if a page would not be called one: nobody's scan is to be replaced by it.
+    """Raise if the name of a page does not end in .html, so that no scan is overwritten.
 
     >>> check_page("--report", Path("scan.ply"))
     Traceback (most recent call last):
@@ -77,16 +77,19 @@ def check_page(name: str, path: Path | None) -> None:
         raise ValueError(f"{name} must end in .html, got {path}")
 
 
-def plain(value: Any) -> Any:
-    """The same as JSON can hold it: what is not a finite number becomes null.
+def json_ready(value: Any) -> Any:
+    """The value with tuples as lists, and null for every number that is not finite.
 
-    >>> plain({"loss": float("nan"), "poses": [(1.0, 2)]})
+    >>> json_ready({"loss": float("nan"), "poses": [(1.0, 2)]})
     {'loss': None, 'poses': [[1.0, 2]]}
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: json_ready(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [json_ready(part) for part in value]
     return value
+
+
+plain = json_ready  # the old name

@@ -1,4 +1,4 @@
-"""What metrics and losses ask of their arguments, and how they treat padding."""
+"""Checks of the arguments of metrics and losses, and their treatment of padding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_leading(
 
     `own` is the number of trailing dimensions that are not leading ones. A size may be 1 against
     anything, but the *number* of leading dimensions must be the same: (4, 3, 3) against
-    (4, 4, 3, 3) would otherwise broadcast along the wrong dimension without a word.
+    (4, 4, 3, 3) would otherwise broadcast silently along the wrong dimension.
     """
     if tensor.device != tensor2.device:
         raise ValueError(
@@ -53,7 +53,7 @@ def check_poses(pose: Pose, truth: Pose) -> None:
 
 
 def blank(name: str, cloud: Tensor, mask: Tensor | None) -> Tensor:
-    """`cloud` (..., N, 3) with padding put to zero: whatever it held reaches no result."""
+    """`cloud` (..., N, 3) with padding set to zero, so that it cannot reach a result."""
     if mask is None:
         return cloud
     check_is_tensor(f"the mask of {name}", mask)
@@ -66,10 +66,10 @@ def blank(name: str, cloud: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def masked_mean(values: Tensor, mask: Tensor | None, *, at_least: int = 0) -> Tensor:
-    """Means over the last dimension of what is not padding.
+    """Means over the last dimension, without padding.
 
-    Where all of it is, that is NaN: a metric has no value there. With `at_least=1`, the least
-    number to divide by, it is 0: a loss has no cost there.
+    The mean of padding alone is NaN, as a metric needs it. With `at_least=1`, the least number to
+    divide by, it is 0, as a loss needs it.
 
     >>> values, mask = torch.tensor([1.0, 3, 8]), torch.tensor([True, True, False])
     >>> masked_mean(values, mask), masked_mean(values, mask & False, at_least=1)

@@ -64,7 +64,7 @@ def point_loss(
     mask: Tensor | None = None,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """How far the pose moves the source's points from where they belong, by coordinate.
+    """The mean distance, by coordinate, of the moved source points from their true places.
 
     The mean over points and coordinates of |d| ("l1") or d^2 ("l2"), d = (R - R_gt) p + t - t_gt.
 

@@ -1,4 +1,4 @@
-"""Things that users call by name, and what to say when there is none of that name."""
+"""Look up things by name, with an error that suggests the closest name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 def named(name: str, among: Mapping[str, T], *, what: str) -> T:
-    """The one called `name`, or an error that names those there are.
+    """The value called `name`, or a `ValueError` that lists the names.
 
     Args:
-        name: as it was typed.
-        among: all there are.
-        what: what they are, for the error: "protocol".
+        name: as typed.
+        among: all values by name.
+        what: the kind of thing, for the error: "protocol".
 
     >>> named("pear", {"apple": 1, "pear": 2}, what="fruit")
     2
@@ -35,12 +35,12 @@ def named(name: str, among: Mapping[str, T], *, what: str) -> T:
 
 
 def closest(name: str, among: Iterable[str], *, likeness: float = 0.6) -> str | None:
-    """The one that was perhaps meant by `name`, or None if none is like it.
+    """The most similar name, or None if none is similar enough.
 
     Args:
-        name: as it was typed.
-        among: all there are.
-        likeness: how alike it must be, from 0 to 1, the same.
+        name: as typed.
+        among: all names.
+        likeness: the similarity that is needed, from 0 to 1.
 
     >>> closest("aple", ["apple", "pear"]), closest("plum", ["apple", "pear"])
     ('apple', None)

@@ -1,4 +1,4 @@
-"""The result of a registration: what every method, learned or classical, returns."""
+"""The result of a registration, which every learned or classical method returns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Registration:
         pose: the answer, `target ~ R source + t`, rotation (..., 3, 3), translation (..., 3).
         poses: every pose a loss may look at, in the order they were found: rotation
             (..., P, 3, 3). For each outer iteration the Kabsch pose, then its refinements.
-            None where a method has just the one.
+            None if a method has only one.
         matches: (..., N, 3) the point of the target's frame that each source point was matched to.
         weights: (..., N) the weight of each match in the pose; None means all equal.
         inlier_ratio: (...) the share of source points that lie near the target under `pose`; each
-            method says how near. None where a method does not measure it.
-        status: what became of each pair, one word for each item of the batch: "ok" or what stands
-            in the way, such as "degenerate", "no-convergence", "time-limit". A pose is there in
-            every case. Empty where a method cannot fail.
-        extras: whatever a method's own loss or report needs, by name.
+            method says how near. None if a method does not measure it.
+        status: one word for each item of the batch: "ok" or a problem, such as "degenerate",
+            "no-convergence", "time-limit". There is a pose in every case. Empty if a method
+            cannot fail.
+        extras: further tensors by name, for a method's own loss or report.
 
     >>> found = Registration(Pose.identity(2), status=("ok", "degenerate"))
     >>> found.pose.rotation.shape, found.poses is None

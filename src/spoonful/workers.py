@@ -1,12 +1,12 @@
-"""Functions in processes of their own, so that a crash or a hang stays there.
+"""Functions in separate processes, so that a crash or a hang does not reach the caller.
 
-A `Worker` is one process that runs one function, call after call. It may crash or hang: the call
-then ends with `WorkerDied` or `TimeLimit`, and the next call finds a new process.
+A `Worker` is one process that runs one function, call after call. If it crashes or hangs, the call
+raises `WorkerDied` or `TimeLimit`, and the next call starts a new process.
 
-- A `WarmWorker` is for our own code. It is there in milliseconds, as the fork of a process that has
-  imported all there is, and uses one thread, since several of them share the machine.
-- A `PlainWorker` is for other people's libraries. It imports what it is asked to and nothing of the
-  caller's: neither the script nor torch, with which not every library gets on.
+- A `WarmWorker` is for our own code. It starts in milliseconds, as the fork of a process that has
+  imported everything, and uses one thread, since several of them share the machine.
+- A `PlainWorker` is for third-party libraries. It imports only what the function imports: not the
+  caller's script and not torch, which conflicts with some libraries.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-# What the libraries that compute ask how many threads they may use.
+# The environment variables that set the number of threads of numerical libraries.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
-# The environment belongs to all threads: one at a time changes it.
+# All threads share the environment, so only one changes it at a time.
 _STARTING = threading.Lock()
 
 
 class WorkerDied(RuntimeError):
-    """The process ended amid a call; the message says how."""
+    """The process ended during a call; the message says how."""
 
 
 class TimeLimit(RuntimeError):
-    """A call took longer than it may, and was stopped."""
+    """A call exceeded its time limit and was stopped."""
 
 
 class Worker(ABC):
-    """A process that runs one function, made when it is first needed."""
+    """A process that runs one function; it is started by the first call."""
 
     def __init__(self) -> None:
         self._process: BaseProcess | _Interpreter | None = None
@@ -55,26 +55,26 @@ class Worker(ABC):
         """Make a process that runs `_serve` at the other end of `self._pipe`."""
 
     def __call__(self, *arguments: Any, timeout: float | None = None) -> Any:
-        """The function's value. What it raises is raised here.
+        """The function's value; its exceptions are raised here.
 
         Raises:
-            WorkerDied: the process ended, as by a crash in compiled code or for want of memory.
-            TimeLimit: there is no answer after `timeout` seconds; the process is gone.
+            WorkerDied: the process ended, by a crash in compiled code or for lack of memory.
+            TimeLimit: there is no answer after `timeout` seconds; the process is killed.
         """
         try:
             pipe = self.begin(*arguments)
             if timeout is not None and not pipe.poll(timeout):
                 raise TimeLimit(f"stopped after {timeout:g} s")
         except BaseException:
-            # Also after Ctrl-C: the pipe would hold half a question, or the answer to an old one.
+            # Also after Ctrl-C: the pipe may hold half a request, or the answer to an old one.
             self.stop()
             raise
         return self.finish()
 
     def begin(self, *arguments: Any) -> Connection[Any, Any]:
-        """Start a call; what is returned has something to read when `finish` need not wait.
+        """Start a call; the connection that is returned is readable when the answer is there.
 
-        Waits for a process that is still being made, so that its imports do not count as part of
+        Waits for a process that is still starting, so that its imports do not count as part of
         the call.
         """
         if not self.running:
@@ -84,7 +84,7 @@ class Worker(ABC):
         if not self._ready:
             self._receive()
             self._ready = True
-        # A process that died just now is found out by `finish`.
+        # `finish` detects a process that has just died.
         with contextlib.suppress(BrokenPipeError):
             self._pipe.send(arguments)
         return self._pipe
@@ -112,25 +112,25 @@ class Worker(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether there is a process, so that the next call need not make one."""
+        """True if the process runs, so that the next call need not start one."""
         return self._process is not None and self._process.is_alive()
 
     def start(self) -> None:
-        """Make the process now, so that the first call need not wait for its imports."""
+        """Start the process now, so that the first call need not wait for its imports."""
         if self._process is not None:
             return
         self._pipe, theirs = multiprocessing.Pipe()
-        with _STARTING, theirs, _deaf():
+        with _STARTING, theirs, _without_interrupts():
             self._process = self._launch(theirs)
 
     def kill(self) -> None:
-        """End the process amid a call of another thread's, which then raises `WorkerDied`."""
+        """Kill the process during a call of another thread, which then raises `WorkerDied`."""
         process = self._process
         if process is not None:
             process.kill()
 
     def stop(self) -> None:
-        """End the process, whatever it is doing, from the thread that calls it."""
+        """Kill the process, from the thread that uses the worker."""
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
@@ -153,8 +153,8 @@ class WarmWorker(Worker):
     Args:
         function: at the top level of a module, so that the process can import it. What it is
             given and returns must be picklable.
-        preload: modules to import once for all the processes that are made, before the first of
-            them. What is not installed is left out without a word.
+        preload: modules to import once for all processes, before the first is started. Modules
+            that are not installed are skipped.
 
     >>> with WarmWorker(divmod) as worker:
     ...     worker(7, 2)
@@ -183,16 +183,16 @@ class WarmWorker(Worker):
 
 
 class PlainWorker(Worker):
-    """A worker that is an interpreter of its own, and starts with nothing but one file.
+    """A worker that is a new interpreter, which runs one file.
 
-    It finds modules where this process does. What its libraries print goes to standard error, and
-    there is nothing for them to read.
+    It has this process's module path. Its output goes to standard error, and its standard input
+    is empty.
 
     Args:
-        file: where the function is.
-        name: the function's.
-        python: the command of another interpreter, which finds modules where it always does: one of
-            Python 3.11 or later, that need not have Spoonful. Empty for this process's own.
+        file: the file that defines the function.
+        name: the function's name.
+        python: the command of another interpreter, Python 3.11 or later, which keeps its own module
+            path and need not have Spoonful. Empty for this process's interpreter.
     """
 
     def __init__(self, file: Path, name: str, *, python: Sequence[str] = ()) -> None:
@@ -203,14 +203,14 @@ class PlainWorker(Worker):
     def _launch(self, theirs: Connection[Any, Any]) -> _Interpreter:
         assert self._pipe is not None
         made = _Interpreter(self._command, stdin=_descriptor(theirs), stdout=2)
-        # A process that died just now is found out by the first call.
+        # The first call detects a process that has just died.
         with contextlib.suppress(BrokenPipeError):
             self._pipe.send(None if self._own_path else sys.path)
         return made
 
 
 class _Interpreter(subprocess.Popen[bytes]):
-    """A process under the names that `multiprocessing` has for what can be done with one."""
+    """A subprocess with the methods of a `multiprocessing` process."""
 
     def is_alive(self) -> bool:
         return self.poll() is None
@@ -224,19 +224,19 @@ class _Interpreter(subprocess.Popen[bytes]):
         return self.poll()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Have the processes that are made here never hear of Ctrl-C.
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C.
 
-    A terminal sends it to every process; what becomes of these, the one that made them says.
+    A terminal sends it to every process; only the parent decides when its workers stop.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Python's own helper, which would be made on the way and lets the signal in again.
+    # Python's own helper process, which would be started here and would unblock the signal.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -246,11 +246,10 @@ def _deaf() -> Iterator[None]:
 
 
 def _context(preload: Sequence[str]) -> Any:
-    """How processes are made for our own code.
+    """The `multiprocessing` context for our own code.
 
-    Never as a fork of this one, which may hang in the thread pools that have computed here, but as
-    forks of a process that has imported all there is and done nothing else: each takes
-    milliseconds, and they share what was imported.
+    A fork of this process may hang in the thread pools of its libraries. A fork server has
+    imported everything and computed nothing: a fork of it takes milliseconds and shares memory.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -260,11 +259,11 @@ def _context(preload: Sequence[str]) -> Any:
 
 
 def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
-    """The process's life: answer until the other end of the pipe is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be kept away
+    """The main loop of a worker: answer until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # if the system has no signal masks
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-    # The other end may be gone at any time.
+    # The other end may be closed at any time.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         pipe.send("ready")
         while True:
@@ -272,12 +271,12 @@ def _serve(pipe: Connection[Any, Any], function: Callable[..., Any]) -> None:
             try:
                 answer = (True, function(*arguments))
             except Exception as error:
-                answer = (False, _plain(error))
+                answer = (False, _portable(error))
             pipe.send(answer)
 
 
-def _plain(error: Exception) -> Exception:
-    """An error that survives the journey: many cannot be made again from their message."""
+def _portable(error: Exception) -> Exception:
+    """A builtin error with the same message: many other errors cannot be unpickled."""
     kinds = (MemoryError, ImportError, OSError, TypeError, ValueError)
     kind = next((kind for kind in kinds if isinstance(error, kind)), RuntimeError)
     text = str(error)
@@ -288,7 +287,7 @@ def _plain(error: Exception) -> Exception:
 
 def _how(code: int | None) -> str:
     if code is None:
-        return "without a word"
+        return "without an exit code"
     if code < 0:
         try:
             return f"by {signal.Signals(-code).name}"
@@ -298,9 +297,9 @@ def _how(code: int | None) -> str:
 
 
 def _main(file: str, name: str) -> None:
-    """A plain worker's life: this module is then a script, and all there is of Spoonful."""
+    """The main function of a `PlainWorker`: this module as a script, without the package."""
     pipe = _connection(os.dup(0))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nothing for libraries to read
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # an empty standard input for libraries
     path = pipe.recv()
     if path is not None:
         sys.path[:] = path
@@ -308,7 +307,7 @@ def _main(file: str, name: str) -> None:
 
 
 def _descriptor(pipe: Connection[Any, Any]) -> int:
-    """A pipe as something that can be another process's standard input."""
+    """The file descriptor of a pipe, for another process's standard input."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -317,7 +316,7 @@ def _descriptor(pipe: Connection[Any, Any]) -> int:
 
 
 def _connection(descriptor: int) -> Connection[Any, Any]:
-    """The way back from `_descriptor`."""
+    """The inverse of `_descriptor`."""
     if sys.platform == "win32":
         import msvcrt
         from multiprocessing.connection import PipeConnection

@@ -46,14 +46,12 @@ def scene(tmp_path):
         pose = Pose(rotation_from_vector(0.5 * (k + 1) * axis), torch.tensor([5.0 * k, 1, -2]))
         write_cloud(root / f"cloud_bin_{k}.ply", Cloud(pose.apply(seen)))
         poses.append(pose.to(torch.float64))
-    log, info = [], []
+    log = []
     for i in range(3):
         for j in range(i + 1, 4):
             # Fragment 3 is not there.
             matrix = poses[i].compose(poses[min(j, 2)].inverse()).matrix()
-            for text, rows in ((log, matrix), (info, torch.eye(6) * (i + j))):
-                text.append(f"{i}\t {j}\t 4")
-                text += ["\t".join(f"{value: .10e}" for value in row) for row in rows.tolist()]
+            log.append(f"{i}\t {j}\t 4")
+            log += ["\t".join(f"{value: .10e}" for value in row) for row in matrix.tolist()]
     (root / "gt.log").write_text("\n".join(log) + "\n")
-    (root / "gt.info").write_text("\n".join(info) + "\n")
     return root

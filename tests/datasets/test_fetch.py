@@ -1,26 +1,23 @@
-"""Downloads: against a server that serves, stalls, truncates, ignores ranges and lies."""
+"""Downloads: against a server that serves, stalls, truncates, refuses and lies."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-import re
-import ssl
 import stat
 import struct
 import threading
-import time
-import urllib.error
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from datasets.files import write_h5
-from spoonful.data import fetch as fetching
 from spoonful.data import modelnet40
 from spoonful.data.fetch import Archive, FetchError, download, fetch, unzip
+
+pytest.importorskip("pooch")
 
 
 class Server(ThreadingHTTPServer):
@@ -31,14 +28,12 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = b""
-        self.etag = '"one"'
-        self.ranges = True
         self.status = 200
         self.redirect = None
         # For each request in turn, after how many bytes the connection is closed or stalls.
         self.closes: list[int] = []
         self.stalls: list[int] = []
-        self.requests: list[str | None] = []
+        self.requests = 0
         self.over = threading.Event()
 
     def handle_error(self, *_):
@@ -57,26 +52,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):  # the name http.server wants
         server = self.server
-        asked = self.headers.get("Range")
-        server.requests.append(asked)
+        server.requests += 1
+        self.send_response(302 if server.redirect else server.status)
+        body = b"" if server.redirect else server.content
         if server.redirect:
-            self.send_response(302)
             self.send_header("Location", server.redirect)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        body, status = server.content, server.status
-        unchanged = self.headers.get("If-Range") in (None, server.etag)
-        if asked and server.ranges and unchanged:
-            start = int(re.fullmatch(r"bytes=(\d+)-", asked)[1])
-            status = 206 if start < len(body) else 416
-            span = f"bytes {start}-{len(body) - 1}/{len(body)}"
-            body = body[start:] if status == 206 else b""
-        self.send_response(status)
-        if status == 206:
-            self.send_header("Content-Range", span)
-        if server.etag:
-            self.send_header("ETag", server.etag)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if server.stalls:
@@ -122,8 +102,9 @@ def published(content, url):
     return Archive(url, hashlib.sha256(content).hexdigest(), len(content), "little_2048")
 
 
-def patient(**options):
-    return {"timeout": 5.0, "attempts": 2, "pause": 0.0, **options}
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
 
 
 def test_a_dataset_is_fetched_checked_and_unpacked(server, dataset, tmp_path):
@@ -134,7 +115,6 @@ def test_a_dataset_is_fetched_checked_and_unpacked(server, dataset, tmp_path):
         tmp_path / "data",
         looks_right=modelnet40.is_hdf5,
         progress=lambda done, total: told.append((done, total)),
-        **patient(),
     )
     assert place == tmp_path / "data" / "little_2048"
     assert len(modelnet40.load("train", root=place)) == 40
@@ -143,9 +123,9 @@ def test_a_dataset_is_fetched_checked_and_unpacked(server, dataset, tmp_path):
     assert note == {"url": server.url, "sha256": hashlib.sha256(dataset).hexdigest()}
     # Nothing else is left, and a second time nothing is asked for.
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["little_2048"]
-    asked = len(server.requests)
-    fetch(published(dataset, server.url), tmp_path / "data", **patient())
-    assert len(server.requests) == asked
+    asked = server.requests
+    fetch(published(dataset, server.url), tmp_path / "data")
+    assert server.requests == asked
 
 
 def test_a_file_at_hand_needs_no_network(dataset, tmp_path):
@@ -157,98 +137,24 @@ def test_a_file_at_hand_needs_no_network(dataset, tmp_path):
     assert file.exists()
 
 
-def test_a_broken_connection_is_continued(server, dataset, tmp_path):
+def test_a_broken_connection_is_tried_again(server, dataset, tmp_path):
     server.content = dataset
     server.closes = [1000, 2000]
-    download(
-        server.url,
-        tmp_path / "file.zip",
-        sha256=hashlib.sha256(dataset).hexdigest(),
-        **patient(),
-    )
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-    assert server.requests == [None, "bytes=1000-", "bytes=3000-"]
+    told = []
+    fetch(published(dataset, server.url), tmp_path, progress=lambda *both: told.append(both))
+    assert server.requests == 3
+    assert told[-1] == (len(dataset), len(dataset))
+    assert [path.name for path in tmp_path.iterdir() if path.name != "make"] == ["little_2048"]
 
 
-def test_a_later_run_continues_an_earlier_one(server, dataset, tmp_path):
+@pytest.mark.parametrize("trouble", ["stalls", "closes"])
+def test_a_server_that_never_sends_the_whole_is_given_up(server, dataset, tmp_path, trouble):
     server.content = dataset
-    server.closes = [1000, 0, 0, 0]
-    options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    with pytest.raises(FetchError, match="1000 bytes have come and are kept: run this again"):
-        download(server.url, tmp_path / "file.zip", **options)
-    download(server.url, tmp_path / "file.zip", **options)
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-    assert server.requests[-1] == "bytes=1000-"
-    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
-
-
-def test_a_server_that_ignores_ranges_sends_all_of_it_again(server, dataset, tmp_path):
-    server.content, server.ranges = dataset, False
-    server.closes = [1000]
-    download(
-        server.url, tmp_path / "file.zip", sha256=hashlib.sha256(dataset).hexdigest(), **patient()
-    )
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-    assert server.requests == [None, "bytes=1000-"]
-
-
-def test_a_file_that_changes_midway_is_fetched_anew(server, dataset, tmp_path):
-    server.content = b"x" * len(dataset)
-    server.closes = [1000, 0, 0, 0]
-    options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    with pytest.raises(FetchError, match="run this again"):
-        download(server.url, tmp_path / "file.zip", **options)
-    server.content, server.etag = dataset, '"two"'
-    download(server.url, tmp_path / "file.zip", **options)
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-
-
-def test_what_was_kept_of_another_address_is_not_continued(server, dataset, tmp_path):
-    server.content = dataset
-    (tmp_path / "file.zip.part").write_bytes(b"y" * 500)
-    (tmp_path / "file.zip.part.json").write_text('{"url": "https://other", "version": null}')
-    options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    download(server.url, tmp_path / "file.zip", **options)
-    assert server.requests == [None]
-
-
-def test_a_part_that_is_longer_than_the_file_is_dropped(server, dataset, tmp_path):
-    server.content, server.etag = dataset, None
-    (tmp_path / "file.zip.part").write_bytes(b"y" * (len(dataset) + 5))
-    note = json.dumps({"url": server.url, "version": None})
-    (tmp_path / "file.zip.part.json").write_text(note)
-    options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    download(server.url, tmp_path / "file.zip", **options)
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-
-
-def test_a_stall_ends_and_is_continued(server, dataset, tmp_path):
-    server.content = dataset
-    server.stalls = [700]
-    began = time.monotonic()
-    download(
-        server.url,
-        tmp_path / "file.zip",
-        sha256=hashlib.sha256(dataset).hexdigest(),
-        **patient(timeout=0.3),
-    )
-    assert time.monotonic() - began < 5
-    assert server.requests == [None, "bytes=700-"]
-
-
-def test_a_server_that_only_stalls_is_given_up(server, dataset, tmp_path):
-    server.content = dataset
-    server.stalls = [0, 0, 0, 0]
-    with pytest.raises(FetchError, match=r"no byte came in time$"):
-        download(server.url, tmp_path / "f", sha256="0" * 64, **patient(timeout=0.2))
-
-
-def test_a_server_that_always_truncates_is_given_up(server, dataset, tmp_path):
-    server.content, server.ranges = dataset, False
-    server.closes = [500] * 10
-    with pytest.raises(FetchError, match=f"broke after 500 of {len(dataset)} bytes"):
-        download(server.url, tmp_path / "f", sha256="0" * 64, **patient())
-    assert len(server.requests) == 4
+    setattr(server, trouble, [500] * 10)
+    with pytest.raises(FetchError, match=r"data\.zip: .*--from-file"):
+        fetch(published(dataset, server.url), tmp_path / "data", timeout=0.2, attempts=2)
+    assert server.requests == 2
+    assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_a_wrong_checksum_leaves_nothing(server, dataset, tmp_path):
@@ -256,54 +162,37 @@ def test_a_wrong_checksum_leaves_nothing(server, dataset, tmp_path):
     archive = published(dataset, server.url)
     found = hashlib.sha256(server.content).hexdigest()
     with pytest.raises(FetchError, match=f"its SHA-256 is {found}, but {archive.sha256} is"):
-        fetch(archive, tmp_path / "data", **patient())
+        fetch(archive, tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_a_checksum_of_ones_own_is_accepted(server, dataset, tmp_path):
     server.content = dataset
     archive = Archive(server.url, "0" * 64, 12345, "little_2048")
-    with pytest.raises(FetchError, match=f"it has {len(dataset)} bytes, not the 12345"):
-        fetch(archive, tmp_path / "data", **patient())
+    with pytest.raises(FetchError, match="its SHA-256 is"):
+        fetch(archive, tmp_path / "data")
     own = hashlib.sha256(dataset).hexdigest().upper()
-    assert fetch(archive, tmp_path / "data", sha256=own, **patient()).is_dir()
+    assert fetch(archive, tmp_path / "data", sha256=own).is_dir()
     with pytest.raises(ValueError, match="sha256 must be 64 hexadecimal digits"):
         fetch(archive, tmp_path / "other", sha256="abc")
 
 
-def test_no_more_is_read_than_is_published(server, dataset, tmp_path):
-    server.content = dataset + b"z" * 10_000_000
-    with pytest.raises(FetchError, match="not the"):
-        fetch(published(dataset, server.url), tmp_path / "data", **patient())
-    assert list((tmp_path / "data").iterdir()) == []
-
-
-def test_refusals_of_the_server_are_final(server, tmp_path):
-    server.status = 404
-    with pytest.raises(FetchError, match="the server answers 404"):
-        download(server.url, tmp_path / "f", sha256="0" * 64, **patient())
-    assert len(server.requests) == 1
-    server.status = 503
-    with pytest.raises(FetchError, match="the server answers 503"):
-        download(server.url, tmp_path / "f", sha256="0" * 64, **patient())
-    assert len(server.requests) == 4
+@pytest.mark.parametrize("status", [404, 503])
+def test_refusals_of_the_server_are_named(server, tmp_path, status):
+    server.status = status
+    with pytest.raises(FetchError, match=str(status)):
+        download(server.url, tmp_path, None, timeout=5, attempts=1)
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FetchError, match=r"http://127\.0\.0\.1:9/x: .*refused"):
-        download("http://127.0.0.1:9/x", tmp_path / "f", sha256="0" * 64, **patient())
+        download("http://127.0.0.1:9/x", tmp_path, None, timeout=5, attempts=2)
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "file:///etc/passwd", "/etc/passwd"])
 def test_other_addresses_are_refused(url, tmp_path):
     with pytest.raises(FetchError, match="an https address is needed"):
-        download(url, tmp_path / "f", sha256="0" * 64)
-
-
-def test_redirects_from_https_to_http_are_refused():
-    request = fetching.urllib.request.Request("https://host/x")
-    with pytest.raises(FetchError, match="redirects from https to http://host/y"):
-        fetching._SecureRedirects().redirect_request(request, None, 302, "", {}, "http://host/y")
+        download(url, tmp_path, None, timeout=5, attempts=1)
 
 
 def test_redirects_are_followed(server, dataset, tmp_path):
@@ -311,45 +200,10 @@ def test_redirects_are_followed(server, dataset, tmp_path):
     front = Server()
     front.redirect = server.url
     threading.Thread(target=front.serve_forever, args=(0.01,), daemon=True).start()
-    options = {"sha256": hashlib.sha256(dataset).hexdigest(), **patient()}
-    download(front.url, tmp_path / "file.zip", **options)
+    file = download(front.url, tmp_path, None, timeout=5, attempts=1)
     front.shutdown()
     front.server_close()
-    assert (tmp_path / "file.zip").read_bytes() == dataset
-
-
-def test_certificates_are_verified():
-    (handler,) = [
-        handler
-        for handler in fetching._opener().handlers
-        if isinstance(handler, fetching.urllib.request.HTTPSHandler)
-    ]
-    assert handler._context.verify_mode == ssl.CERT_REQUIRED
-    assert handler._context.check_hostname
-
-
-def test_an_invalid_certificate_is_answered_with_what_to_do(tmp_path, monkeypatch):
-    class Expired:
-        def open(self, *_, **__):
-            error = ssl.SSLCertVerificationError(1, "failed")
-            error.verify_message = "certificate has expired"
-            raise urllib.error.URLError(error)
-
-    monkeypatch.setattr(fetching, "_opener", Expired)
-    with pytest.raises(FetchError, match=r"certificate has expired.*--from-file"):
-        download("https://host/x", tmp_path / "f", sha256="0" * 64, **patient())
-
-
-def test_a_full_disk_is_not_taken_for_a_bad_connection(server, dataset, tmp_path, monkeypatch):
-    server.content = dataset
-
-    def full(self, version):
-        raise OSError(28, "No space left on device", str(self.file))
-
-    monkeypatch.setattr(fetching._Part, "begin", full)
-    with pytest.raises(FetchError, match="No space left on device"):
-        download(server.url, tmp_path / "f", sha256="0" * 64, **patient())
-    assert len(server.requests) == 1
+    assert file.read_bytes() == dataset
 
 
 # Archives.
@@ -362,24 +216,21 @@ def zipped(path, members, **options):
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil", "a/../../evil", "/evil", "a\\..\\evil", "C:evil", "a/" * 300 + "x"]
-)
-def test_names_that_leave_the_folder_are_refused(tmp_path, name):
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/evil"])
+def test_names_that_leave_the_folder_do_not_leave_it(tmp_path, name):
     file = zipped(tmp_path / "evil.zip", [("good", b"1"), (name, b"2")])
     inside = tmp_path / "deep" / "inside"
-    inside.mkdir(parents=True)
-    with pytest.raises(FetchError, match="which is not unpacked"):
-        unzip(file, inside)
-    assert not list(tmp_path.rglob("*evil"))
+    unzip(file, inside)
+    assert all(inside in path.parents for path in tmp_path.rglob("*evil"))
 
 
-def test_links_are_refused(tmp_path):
+def test_links_become_plain_files(tmp_path):
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     file = zipped(tmp_path / "links.zip", [(link, b"/etc/passwd")])
-    with pytest.raises(FetchError, match="'link', which is not unpacked"):
-        unzip(file, tmp_path / "out")
+    unzip(file, tmp_path / "out")
+    assert not (tmp_path / "out" / "link").is_symlink()
+    assert (tmp_path / "out" / "link").read_bytes() == b"/etc/passwd"
 
 
 def test_bombs_are_refused_before_they_unpack(tmp_path):
@@ -409,13 +260,6 @@ def test_files_that_are_no_archives_are_named(tmp_path, dataset):
     damaged[200:300] = bytes(100)
     file.write_bytes(damaged)
     with pytest.raises(FetchError, match=r"half\.zip"):
-        unzip(file, tmp_path / "out")
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_file_that_occurs_twice_is_refused(tmp_path):
-    file = zipped(tmp_path / "twice.zip", [("a", b"1"), ("a", b"2")])
-    with pytest.raises(FetchError, match="it holds a file twice"):
         unzip(file, tmp_path / "out")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from pathlib import Path
 
@@ -37,13 +38,9 @@ def test_pairs_fill_the_unit_ball_and_keep_their_scale(pairs):
         assert pair.source.shape == pair.target.shape == (256, 3)
         reach = torch.cat([pair.source, pair.target]).norm(dim=-1).max()
         assert 0.99 < reach <= 1
-        assert 0.5 < pair.scale < 1.5
+        assert 0.5 < pair.frame.scale < 1.5
         rotation, _ = pair.pose
         torch.testing.assert_close(rotation @ rotation.T, torch.eye(3))
-
-
-def test_information_comes_along(pairs):
-    assert [float(pair.information[0, 0]) for pair in pairs] == [1.0, 2.0, 3.0]
 
 
 def test_overlap_decides_what_is_kept(scene, pairs):
@@ -83,16 +80,36 @@ def test_scenes_are_found_in_every_layout(scene, monkeypatch):
     # As published: the logs beside the scene.
     logs = scene.parent / "kitchen-evaluation"
     logs.mkdir()
-    for name in ("gt.log", "gt.info"):
-        (scene / name).rename(logs / name)
+    (scene / "gt.log").rename(logs / "gt.log")
     assert found(scene.parent) == names
-    # As in 3DLoMatch: the logs elsewhere.
-    elsewhere = scene.parent.parent / "logs"
-    elsewhere.mkdir()
-    logs.rename(elsewhere / "kitchen")
-    assert found(scene.parent, logs=elsewhere) == names
+    (logs / "gt.log").unlink()
     with pytest.raises(FileNotFoundError, match=r"no scene here has a gt\.log"):
         found(scene.parent)
+
+
+@pytest.mark.filterwarnings("ignore::spoonful.data.threedmatch.MissingFragments")
+def test_no_scene_is_in_both_training_and_test(scene):
+    root = scene.parent
+
+    def scenes(split):
+        made = threedmatch.load_pairs(root, split=split, points=64, radius=RADIUS)
+        return {pair.name.split("/")[0] for pair in made}
+
+    # Scenes of other names: there is no telling.
+    assert scenes("train") == scenes("test") == {"kitchen"}
+    known = root / min(threedmatch.TEST_SCENES)
+    shutil.copytree(scene, known)
+    assert scenes("all") == {"kitchen", known.name}
+    assert (scenes("train"), scenes("test")) == ({"kitchen"}, {known.name})
+    # The folders' names come first.
+    for split, name in (("train", known.name), ("test", "kitchen")):
+        (root / split).mkdir()
+        (root / name).rename(root / split / name)
+    assert (scenes("train"), scenes("test")) == ({known.name}, {"kitchen"})
+    with pytest.raises(ValueError, match="has only scenes of 3DMatch's test set"):
+        threedmatch.load_pairs(root / "train", split="train")
+    with pytest.raises(ValueError, match="split must be"):
+        threedmatch.load_pairs(root, split="validation")
 
 
 def test_without_data_the_message_says_where_it_belongs():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -15,10 +14,9 @@ from spoonful.data.pairs import PairGenerator
 from spoonful.metrics import rotation_error_degrees
 
 SHAPES = [name for name in protocols.names() if name != "3dmatch-30"]
-BOTH = pytest.mark.parametrize("reuse", [True, False], ids=["reuse", "fresh"])
 
 
-def pairs(name: str, *, reuse: bool, count: int = 16, noise: bool = False, seed: int = 0) -> Batch:
+def pairs(name: str, *, count: int = 16, noise: bool = False, seed: int = 0) -> Batch:
     card = protocols.get(name)
     generator = torch.Generator().manual_seed(seed)
     made = PairGenerator(
@@ -26,7 +24,6 @@ def pairs(name: str, *, reuse: bool, count: int = 16, noise: bool = False, seed:
         blobs(),
         batch_size=count,
         generator=generator,
-        reuse=reuse,
     )
     return next(iter(made))
 
@@ -37,11 +34,10 @@ def gaps(batch: Batch) -> Tensor:
     return torch.cdist(batch.pose.apply(batch.source).double(), batch.target.double()).amin(-1)
 
 
-@BOTH
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_pose_takes_sources_onto_targets(name: str, reuse: bool) -> None:
+def test_the_pose_takes_sources_onto_targets(name: str) -> None:
     card = protocols.get(name)
-    batch = pairs(name, reuse=reuse)
+    batch = pairs(name)
     assert batch.source.shape == (16, card.sizes[0], 3)
     assert batch.target.shape == (16, card.sizes[1], 3)
     exact = (gaps(batch) < 1e-5).sum(-1)
@@ -57,13 +53,10 @@ def test_the_pose_takes_sources_onto_targets(name: str, reuse: bool) -> None:
         assert (exact > 250).all()
 
 
-@BOTH
 @pytest.mark.parametrize("name", ["dcp-twice-sampled", "rpm-clean", "rpm-crop"])
-def test_every_point_is_the_shapes_own_with_its_normal_and_comes_once(
-    name: str, reuse: bool
-) -> None:
+def test_every_point_is_the_shapes_own_with_its_normal_and_comes_once(name: str) -> None:
     card = protocols.get(name)
-    batch = pairs(name, reuse=reuse)
+    batch = pairs(name)
     assert batch.pose is not None
     # The cloud that was not moved is in the corpus' frame; bring the other one back to it.
     back = batch.pose if card.pose.moves == "source" else batch.pose.inverse()
@@ -82,13 +75,12 @@ def test_every_point_is_the_shapes_own_with_its_normal_and_comes_once(
         assert all(len(row.unique()) == len(row) for row in at)
 
 
-@BOTH
-def test_a_crop_keeps_a_half_space(reuse: bool) -> None:
+def test_a_crop_keeps_a_half_space() -> None:
     """Some plane has all the kept points on one side and all others on the other."""
     # As many points as the half-space holds: those above the 30 % quantile of 2048.
     card = replace(protocols.get("rpm-crop"), noise=None, points=2047)
     assert card.sizes == (1433, 1433)
-    batch = next(iter(PairGenerator(card, blobs(), batch_size=12, reuse=reuse)))
+    batch = next(iter(PairGenerator(card, blobs(), batch_size=12)))
     shapes = card.select(blobs(), "train").points[batch.index]  # type: ignore[index]
     for cloud, shape in zip(batch.target, shapes, strict=True):
         kept = torch.cdist(shape.double()[None], cloud.double()[None])[0].amin(-1) < 1e-6
@@ -110,15 +102,11 @@ def linearly_separable(inner: Tensor, outer: Tensor) -> bool:
     return bool(found.status == 0)
 
 
-@BOTH
 @pytest.mark.parametrize("name", ["rpm-jitter", "rpm-crop", "dcp-noise"])
-def test_noise_is_clipped_and_of_the_right_size(name: str, reuse: bool) -> None:
+def test_noise_is_clipped_and_of_the_right_size(name: str) -> None:
     card = protocols.get(name)
     loud = replace(card, noise=card.noise and replace(card.noise, clip=0.02))
-    made = [
-        PairGenerator(c, blobs(), batch_size=16, reuse=reuse)
-        for c in (replace(card, noise=None), loud)
-    ]
+    made = [PairGenerator(c, blobs(), batch_size=16) for c in (replace(card, noise=None), loud)]
     for each in made:  # noise is drawn last, so that the rest is the same
         each.generator.manual_seed(1)
     quiet, noisy = (each.pairs(torch.arange(16)) for each in made)
@@ -134,18 +122,16 @@ def test_noise_is_clipped_and_of_the_right_size(name: str, reuse: bool) -> None:
     assert torch.corrcoef(torch.stack([source, target]))[0, 1].abs() < 0.02
 
 
-@BOTH
-def test_the_same_generator_state_gives_the_same_pairs(reuse: bool) -> None:
-    first, again = (pairs("rpm-crop", reuse=reuse, noise=True, seed=5) for _ in range(2))
+def test_the_same_generator_state_gives_the_same_pairs() -> None:
+    first, again = (pairs("rpm-crop", noise=True, seed=5) for _ in range(2))
     assert torch.equal(first.source, again.source)
     assert torch.equal(first.target, again.target)
-    assert not torch.equal(pairs("rpm-crop", reuse=reuse, noise=True).source, first.source)
+    assert not torch.equal(pairs("rpm-crop", noise=True).source, first.source)
 
 
-@BOTH
-def test_pairs_of_a_batch_differ(reuse: bool) -> None:
+def test_pairs_of_a_batch_differ() -> None:
     corpus = blobs()
-    made = PairGenerator(protocols.get("rpm-crop"), corpus, reuse=reuse, batch_size=4)
+    made = PairGenerator(protocols.get("rpm-crop"), corpus, batch_size=4)
     batch = made.pairs(torch.zeros(6, dtype=torch.int64))  # one shape, six times
     assert batch.pose is not None
     turns = batch.pose.rotation.flatten(1)
@@ -154,9 +140,8 @@ def test_pairs_of_a_batch_differ(reuse: bool) -> None:
         assert torch.cdist(cloud.flatten(1), cloud.flatten(1)).fill_diagonal_(1).min() > 1e-3
 
 
-@BOTH
-def test_an_epoch_visits_every_training_shape_once(reuse: bool) -> None:
-    made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=7, reuse=reuse)
+def test_an_epoch_visits_every_training_shape_once() -> None:
+    made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=7)
     assert len(made.data) == 32  # the first half of the categories
     epoch = list(made)
     assert [len(batch) for batch in epoch] == [7] * 4 == [7] * len(made)
@@ -165,38 +150,6 @@ def test_an_epoch_visits_every_training_shape_once(reuse: bool) -> None:
     assert torch.equal(torch.cat([b.label for b in epoch]), made.data.labels[seen])  # type: ignore[misc]
     order = torch.cat([batch.index for batch in made])  # type: ignore[misc]
     assert not torch.equal(order, seen)
-
-
-def test_pairs_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spoonful.data.pairs.BLOCK", 8)  # several blocks in an epoch
-
-    def epoch() -> list[Tensor]:
-        made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=4)
-        return [batch.source for batch in made]
-
-    alone = epoch()
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        together = epoch()
-        assert torch.get_num_threads() == 3
-        with ThreadPoolExecutor(1) as pool:  # nor do the threads that are started later
-            assert pool.submit(torch.get_num_threads).result() == 3
-    finally:
-        torch.set_num_threads(before)
-    assert len(alone) == 8
-    assert all(map(torch.equal, alone, together))
-
-
-def test_batches_that_are_kept_never_change() -> None:
-    """Memory is used again, but not while a tensor refers to it."""
-    made = PairGenerator(protocols.get("rpm-crop"), blobs(), batch_size=16)
-    kept = [batch.source for batch in made]
-    copies = [cloud.clone() for cloud in kept]
-    for _ in range(3):
-        for batch in made:
-            batch.target.zero_()
-    assert all(map(torch.equal, kept, copies))
 
 
 def test_small_batches_are_cut_from_large_ones_whole() -> None:
@@ -220,15 +173,14 @@ def test_nothing_waits_for_the_device(name: str) -> None:
     """Fake tensors have no values: reading one, as waiting for a device does, is an error."""
     card = replace(protocols.get(name), categories="all")
     with FakeTensorMode(allow_non_fake_inputs=True):
-        made = PairGenerator(card, blobs(), batch_size=4, reuse=False)
+        made = PairGenerator(card, blobs(), batch_size=4)
         batch = made.pairs(torch.arange(4))
     assert batch.source.shape == (4, card.sizes[0], 3)
 
 
-@BOTH
-def test_pairs_of_scans(reuse: bool) -> None:
+def test_pairs_of_scans() -> None:
     card = protocols.get("3dmatch-30")
-    batch = next(iter(PairGenerator(card, scans(), batch_size=4, reuse=reuse)))
+    batch = next(iter(PairGenerator(card, scans(), batch_size=4)))
     assert batch.source.shape == batch.target.shape == (4, 300, 3)
     assert batch.label is None
     assert ((gaps(batch) < 1e-5).sum(-1) == 200).all()
@@ -269,7 +221,6 @@ def test_pairs_on_a_gpu_never_stop_it(name: str) -> None:
     generator = torch.Generator("cuda").manual_seed(0)
     card = replace(protocols.get(name), noise=None)
     made = PairGenerator(card, corpus, batch_size=16, generator=generator)
-    assert not made.reuse
     index = torch.arange(16, device="cuda")
     made.pairs(index)
     torch.cuda.synchronize()

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from scripts import load_benchmark
-from spoonful.training.board import Board
 from spoonful.training.journal import Journal
+from spoonful.training.tensorboard_log import TensorBoardLog
 from training.small import SMALL, blobs
 
 
@@ -17,7 +17,7 @@ def benchmark():
 
 
 def test_the_parts_of_an_epoch_are_within_it(benchmark):
-    plain = Board.scalars, Journal.add
+    plain = TensorBoardLog.scalars, Journal.add
     one = benchmark.measure(
         "dcp",
         blobs(44),
@@ -25,7 +25,7 @@ def test_the_parts_of_an_epoch_are_within_it(benchmark):
         epochs=2,
         settings=[s for s in SMALL if "budget" not in s],
     )
-    assert (Board.scalars, Journal.add) == plain  # left as they were
+    assert (TensorBoardLog.scalars, Journal.add) == plain  # left as they were
     assert [epoch.steps for epoch in one.epochs] == [3, 3]  # 22 of the first category, 2 kept
     assert one.validated == 2
     for epoch in one.epochs:

@@ -25,9 +25,9 @@ def flags(tmp_path) -> list[str]:
 def test_a_run_stops_and_goes_on_from_the_command_line(tmp_path, flags, capsys):
     command = ["quick", *flags, "--out", str(tmp_path / "run")]
     assert main([*command, "--seconds", "0"]) == 0
-    assert "stopped at step 1 of 9" in capsys.readouterr().out
+    assert "stopped; run the same command to resume; step 1 of 9" in capsys.readouterr().out
     assert main(command) == 0
-    assert "finished at step 9 of 9" in capsys.readouterr().out
+    assert "finished; step 9 of 9" in capsys.readouterr().out
     assert json.loads((tmp_path / "run" / "result.json").read_text())["finished"]
 
 
@@ -73,7 +73,7 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     command = ["train", "quick", *flags, "--out", str(folder)]
     app([*command, "--seconds", "0"], standalone_mode=False)
     out = capsys.readouterr().out
-    assert "stopped; the same command goes on; step 1 of 9" in out
+    assert "stopped; run the same command to resume; step 1 of 9" in out
     assert re.search(r"rotation +[\d.]+° +-", out)
     assert f"none before a validation; checkpoints in {folder}" in out
     app(command, standalone_mode=False)
@@ -86,7 +86,7 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
 
 
 def test_training_imports_nothing_but_torch():
-    unwanted = ["typer", "rich", "yaml", "tensorboard", "h5py", "safetensors", "ray"]
+    unwanted = ["typer", "rich", "yaml", "tensorboard", "h5py", "safetensors", "ray", "pooch"]
     code = (
         "import sys, torch; before = set(sys.modules); import spoonful.training.__main__; "
         f"print([m for m in {unwanted} if m in sys.modules and m not in before])"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from spoonful.training import Config, build, config, from_dict, override, presets
+from spoonful.training.command import configure
 from spoonful.training.config import Optimizer
-from spoonful.training.options import configure
 from spoonful.training.schedule import rate
 
 
@@ -40,7 +40,7 @@ def test_mistakes_are_named_with_the_nearest_key(setting, words):
     assert words in str(error.value)
 
 
-def test_settings_come_from_yaml_and_json_files(tmp_path):
+def test_settings_come_from_yaml_toml_and_json_files(tmp_path):
     yaml = tmp_path / "a.yaml"
     yaml.write_text("optimizer:\n  lr: 1e-4\ndcp: {cycle: off}\nrefine: {mode: target}\n")
     found = config.load(yaml)
@@ -48,7 +48,11 @@ def test_settings_come_from_yaml_and_json_files(tmp_path):
     json = tmp_path / "a.json"
     json.write_text('{"budget": {"steps": 7}}')
     assert configure("dcp/clean", file=json, settings=["seed=2"]).budget.steps == 7
-    for file in (json, yaml):
+    toml = tmp_path / "a.toml"
+    toml.write_text('optimizer.lr = 1e-4\nrpmnet.features = ["xyz"]\n')
+    found = config.load(toml)
+    assert (found.optimizer.lr, found.rpmnet.features) == (1e-4, ("xyz",))
+    for file in (json, yaml, toml):
         file.write_text("{")
         with pytest.raises(ValueError, match=rf"{file.name} cannot be read: "):
             config.load(file)

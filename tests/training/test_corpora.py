@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from spoonful.training import corpora, tensorfile
+from spoonful.models.checkpoints import write_tensors
+from spoonful.training import corpora
 from training.small import blobs
 
 
@@ -18,7 +19,7 @@ def test_every_format_gives_the_same_shapes(tmp_path):
     corpus = blobs(5)
     parts = {"points": corpus.points, "normals": corpus.normals, "labels": corpus.labels}
     corpora.save(corpus, tmp_path / "a.pt")
-    tensorfile.write(tmp_path / "b.safetensors", parts, {})
+    write_tensors(tmp_path / "b.safetensors", parts, {})
     numpy.savez(tmp_path / "c-train.npz", **{name: part.numpy() for name, part in parts.items()})
     for name in ("a.pt", "b.safetensors", "c-{split}.npz"):
         same(corpora.load(str(tmp_path / name)), corpus)
@@ -40,14 +41,13 @@ def test_a_corpus_is_found_by_name_where_datasets_are_kept(tmp_path, monkeypatch
         corpora.load("yours")
 
 
-def test_compact_files_round_to_ten_thousandths(tmp_path):
-    corpus = blobs(3)
-    corpora.save(corpus, tmp_path / "a.pt", compact=True)
+def test_whole_numbers_are_ten_thousandths(tmp_path):
+    points = torch.randint(-10_000, 10_000, (3, 8, 3), dtype=torch.int16)
+    normals = torch.randint(1, 127, (3, 8, 3), dtype=torch.int8)
+    torch.save({"points": points, "normals": normals}, tmp_path / "a.pt")
     found = corpora.load(str(tmp_path / "a.pt"))
-    assert (found.points - corpus.points).abs().max() <= 0.51e-4
-    assert (found.normals - corpus.normals).abs().max() < 0.01
-    corpora.save(found, tmp_path / "b.pt", compact=True)
-    assert torch.equal(corpora.load(str(tmp_path / "b.pt")).points, found.points)
+    assert torch.equal(found.points, points.float() / 10_000)
+    torch.testing.assert_close(found.normals.norm(dim=-1), torch.ones(3, 8))
 
 
 def test_mistakes_are_named(tmp_path):

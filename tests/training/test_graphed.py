@@ -12,7 +12,7 @@ from spoonful.batch import Batch
 from spoonful.models import RegistrationModel
 from spoonful.training import build, train
 from spoonful.training import trainer as trainer_module
-from spoonful.training.distributed import Group, part
+from spoonful.training.distributed import Group
 from spoonful.training.graphed import GraphedForward, GraphedSteps, Recorded
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.step import Stepper
@@ -172,7 +172,7 @@ def test_validation_does_not_depend_on_how_pairs_are_batched(net):
     found = validate(stepper, pairs.validation, config.refine, Group(), forward)
     assert sizes == [7, 7]  # the second has 3 pairs of its own
     singles = [
-        part(batch, slice(row, row + 1)) for batch in pairs.validation for row in range(len(batch))
+        batch.part(slice(row, row + 1)) for batch in pairs.validation for row in range(len(batch))
     ]
     alone = validate(stepper, singles, config.refine, Group())
     assert len(found.rho) == len(alone.rho) == 10

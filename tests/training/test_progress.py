@@ -44,7 +44,6 @@ def test_quiet_is_silent(clock, capsys):
 
 
 def test_on_a_terminal_one_line_moves_and_words_stay(monkeypatch):
-    pytest.importorskip("rich")
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

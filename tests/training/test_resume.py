@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from scripts import run_script
-from spoonful.training import build, checkpoint, tensorfile, train
+from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
+from spoonful.training import build, checkpoint, train
 from spoonful.training.step import Stepper
 from training.small import blobs, small
 
@@ -18,7 +19,7 @@ from training.small import blobs, small
 def same_runs(one: Path, other: Path) -> None:
     """The last checkpoints, the best weights and the logged losses are equal, bit for bit."""
     for pattern in ("step-*.safetensors", "best.safetensors"):
-        a, b = (tensorfile.read(sorted(folder.glob(pattern))[-1])[0] for folder in (one, other))
+        a, b = (read_tensors(sorted(folder.glob(pattern))[-1])[0] for folder in (one, other))
         assert a.keys() == b.keys()
         assert all(torch.equal(a[name], b[name]) for name in a)
     logs = [
@@ -100,7 +101,7 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, da
     else:
         content[-5] ^= 1
     newest.write_bytes(content)
-    with pytest.raises(ValueError, match=f"delete it to go on from {older.name}"):
+    with pytest.raises(ValueError, match=f"delete it to resume from {older.name}"):
         train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True)
     newest.unlink()
     assert train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True).best == whole.best
@@ -131,8 +132,9 @@ def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
 
 def test_weights_of_another_model_are_refused(tmp_path):
     found = checkpoint.load(stopped(tmp_path)[-1])
-    with pytest.raises(ValueError, match=r"does not fit this DCP.*missing.*of another shape"):
-        checkpoint.fit(build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2")), found)
+    model = build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2"))
+    with pytest.raises(ValueError, match=r"no checkpoint of this DCP.*missing.*of another shape"):
+        fit(model, found.weights(), found.path)
 
 
 def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
@@ -150,8 +152,14 @@ def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
-    tensorfile.write(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
+    write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
     with pytest.raises(ValueError, match="not a checkpoint of a training run"):
         checkpoint.load(tmp_path / "x.safetensors")
+    good = checkpoint.load(stopped(tmp_path / "run")[-1])
+    for name, value in (("config", "[1]"), ("progress", '{"steps": 1}'), ("metrics", "{")):
+        text = {"config": "{}", "progress": "{}", "protocol": "{}", "metrics": "{}", name: value}
+        write_tensors(tmp_path / "x.safetensors", good.tensors, text)
+        with pytest.raises(DamagedFile, match=r"x\.safetensors"):
+            checkpoint.load(tmp_path / "x.safetensors")
     with pytest.raises(FileNotFoundError, match="no checkpoint in"):
         checkpoint.load(tmp_path)

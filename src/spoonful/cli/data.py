@@ -1,4 +1,4 @@
-"""`spoonful data`: which datasets there are, and how to get them."""
+"""`spoonful data`: list and download datasets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spoonful.data.fetch import fetch as fetch_archive
 from spoonful.files import check_folder
 
 app = typer.Typer(
-    help="Datasets: which there are, how to get them, what is in them.",
+    help="Datasets: list them, download them, show a pair.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -82,7 +82,7 @@ def fetch(
         typer.Option(help="The folder of datasets; $SPOONFUL_DATA or ~/.cache/spoonful."),
     ] = None,
 ) -> None:
-    """Download a dataset, check it and unpack it. A broken download goes on where it stopped.
+    """Download a dataset, verify its checksum and unpack it.
 
     [bold]Examples[/bold]
 
@@ -120,4 +120,4 @@ def fetch(
     typer.echo(place)
 
 
-# `spoonful data show` is spoonful.cli.show.show; the frame registers it here.
+# `spoonful data show` is spoonful.cli.show.show; spoonful.cli.app registers it here.

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spoonful.cli import STOPPED
-from spoonful.training import sweep as sweeps
-from spoonful.training.options import configure, grid, numbers
-from spoonful.training.schedule import seconds
+from spoonful.cli.train import Budget, Data, File, Limit, Out, Quiet, Settings
+from spoonful.training.command import HELP, configure, run_many
 
 
 def sweep(
     presets: Annotated[list[str], typer.Argument(help="Presets, as for `spoonful train`.")],
-    seeds: Annotated[str | None, typer.Option(help="3, or 0,4,7, or 10-12.")] = None,
+    seeds: Annotated[str | None, typer.Option(help=HELP["seeds"])] = None,
     grids: Annotated[
-        list[str] | None,
-        typer.Option("--grid", metavar="A.B=C,D", help="A run for each value of a setting."),
+        list[str] | None, typer.Option("--grid", metavar="A.B=C,D", help=HELP["grid"])
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="A.B=C", help="Change a setting of all.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="A YAML or JSON file of settings.")] = None,
-    data: Annotated[str | None, typer.Option(help="The corpus to train on.")] = None,
-    budget: Annotated[str | None, typer.Option(help="How long each run is.")] = None,
-    limit: Annotated[
-        str | None, typer.Option("--seconds", help="Stop after that time; call again to go on.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
-    ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder for all runs.")] = Path("runs"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    settings: Settings = None,
+    config: File = None,
+    data: Data = None,
+    budget: Budget = None,
+    limit: Limit = None,
+    jobs: Annotated[int, typer.Option(min=1, help=HELP["jobs"])] = 1,
+    ray: Annotated[bool, typer.Option("--ray", help=HELP["ray"])] = False,
+    out: Out = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Train many models; what is finished is skipped, what was stopped goes on.
+    """Train many models; finished runs are skipped, stopped runs resume.
 
     [bold]Examples[/bold]
 
@@ -50,17 +42,14 @@ def sweep(
         configure(name, file=config, settings=settings or [], budget=budget, corpus=data)
         for name in presets
     ]
-    todo = sweeps.jobs(configs, seeds=numbers(seeds), grid=grid(grids or []))
-    outcomes = sweeps.sweep(
-        todo,
+    code = run_many(
+        configs,
         out,
-        at_once=jobs,
-        seconds=seconds(limit) if limit else None,
-        cluster=ray,
+        seeds=seeds,
+        grids=grids or [],
+        limit=limit,
+        jobs=jobs,
+        ray=ray,
         quiet=quiet,
     )
-    typer.echo(sweeps.table(outcomes))
-    if any(outcome.state == "failed" for outcome in outcomes):
-        raise typer.Exit(1)
-    if limit is None and any(outcome.state in ("stopped", "waiting") for outcome in outcomes):
-        raise typer.Exit(STOPPED)
+    raise typer.Exit(code)

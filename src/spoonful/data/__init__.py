@@ -1,1 +1,1 @@
-"""From anyone's files to the paper's protocols."""
+"""Datasets, the paper's protocols, and the pairs made from them."""

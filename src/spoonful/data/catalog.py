@@ -1,4 +1,4 @@
-"""The datasets Spoonful knows, where they are on this machine, and how to get them."""
+"""The datasets that have a name, where they are on this machine, and how to get them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Dataset:
         is_here: whether a folder of such a name holds it.
         published: shapes for training and for test, and categories, as published.
         archive: what `spoonful data fetch` downloads, if anything.
-        how: how to get it, where there is nothing to fetch.
+        how: how to get it, if there is nothing to fetch.
     """
 
     name: str
@@ -37,18 +37,18 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What is known of a dataset on this machine.
+class DatasetStatus:
+    """The status of a dataset on this machine.
 
     Attributes:
         name: of the dataset.
         licence: under which terms it may be used.
         place: its folder; None if it needs none, or is not here.
-        note: where it is or how to get it, for people.
-        train: shapes (or pairs of scans) for training; None where there are none, or not known.
+        note: text that says where it is or how to get it.
+        train: shapes (or pairs of scans) for training; None if there are none, or not known.
         test: likewise for test.
         categories: their number.
-        problem: what is wrong with it, if something is.
+        problem: why it cannot be read, or empty.
     """
 
     name: str
@@ -128,8 +128,8 @@ def get(name: str) -> Dataset:
     return named(name, {dataset.name: dataset for dataset in DATASETS}, what="dataset")
 
 
-def survey() -> list[Found]:
-    """All known datasets, here or not, and whatever else is where datasets are kept.
+def survey() -> list[DatasetStatus]:
+    """All named datasets, here or not, and the other datasets in the folders of datasets.
 
     >>> [found.train for found in survey() if found.name == "synthetic"]
     [1280]
@@ -139,7 +139,7 @@ def survey() -> list[Found]:
     return known + [found for found in _others() if found.place not in claimed]
 
 
-def _known(dataset: Dataset) -> Found:
+def _known(dataset: Dataset) -> DatasetStatus:
     place = next(
         (
             parent / name
@@ -158,24 +158,26 @@ def _known(dataset: Dataset) -> Found:
     else:
         note = dataset.how
     counts = dataset.published or (None, None, None)
-    return Found(dataset.name, dataset.licence, None, note, *counts)
+    return DatasetStatus(dataset.name, dataset.licence, None, note, *counts)
 
 
-def _others() -> Iterator[Found]:
-    """Datasets in layouts we read, in folders whose names say nothing to us."""
+def _others() -> Iterator[DatasetStatus]:
+    """Datasets in a supported layout, in folders of other names."""
     for parent in places.folders():
         if not parent.is_dir():
             continue
         for place in sorted(path for path in parent.iterdir() if path.is_dir()):
-            if modelnet40.is_hdf5(place) or modelnet40.is_off_tree(place) or _has_scenes(place):
+            if modelnet40.is_hdf5(place) or modelnet40.is_off_tree(place) or _logs(place):
                 yield _counted(place.name, "not known", place)
 
 
-def _has_scenes(place: Path) -> bool:
-    return any(place.glob("gt.log")) or any(place.glob("*/gt.log"))
+def _logs(place: Path) -> list[Path]:
+    """The logs of 3DMatch scenes in a folder, or in sub-folders for training and test."""
+    patterns = ("gt.log", "*/gt.log", "*/*/gt.log")
+    return sorted(log for pattern in patterns for log in place.glob(pattern))
 
 
-def _counted(name: str, licence: str, place: Path) -> Found:
+def _counted(name: str, licence: str, place: Path) -> DatasetStatus:
     try:
         if modelnet40.is_hdf5(place):
             counts: tuple[int | None, int | None, int | None] = (
@@ -191,8 +193,7 @@ def _counted(name: str, licence: str, place: Path) -> Found:
                 len({category for category, _ in shapes}),
             )
         else:
-            logs = sorted({*place.glob("gt.log"), *place.glob("*/gt.log")})
-            counts = (None, sum(len(threedmatch.read_log(log)) for log in logs), None)
+            counts = (None, sum(len(threedmatch.read_log(log)) for log in _logs(place)), None)
     except (ValueError, OSError, ImportError) as error:
-        return Found(name, licence, place, str(place), problem=str(error))
-    return Found(name, licence, place, str(place), *counts)
+        return DatasetStatus(name, licence, place, str(place), problem=str(error))
+    return DatasetStatus(name, licence, place, str(place), *counts)

@@ -1,8 +1,9 @@
-"""Many small batches as one, padded where clouds differ in size."""
+"""Join small batches into one, padded if clouds differ in size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,12 +12,14 @@ from torch.nn.utils.rnn import pad_sequence
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 
+_CLOUDS = ("source", "target", "source_normals", "target_normals", "clean")
+
 
 def collate(batches: Sequence[Batch]) -> Batch:
     """Join batches into one, in their order; a `collate_fn` for `torch.utils.data.DataLoader`.
 
-    Clouds of unequal sizes are padded with zeros and get masks. What is known of some pairs must
-    be known of all: a batch has normals, poses, labels for every pair or for none.
+    Clouds of unequal sizes are padded with zeros and get masks. Normals, poses, labels and the
+    like must be in all batches or in none.
 
     Args:
         batches: at least one batch, of one pair or of many.
@@ -28,44 +31,39 @@ def collate(batches: Sequence[Batch]) -> Batch:
     """
     if len(batches) == 0:
         raise ValueError("batches must hold at least one batch")
-    source, source_mask = _clouds(batches, "source")
-    target, target_mask = _clouds(batches, "target")
-    clean, clean_mask = _clouds(batches, "clean")
-    if clean_mask is not None:
-        raise ValueError("batches must have clean shapes of one size: a Batch has no mask for them")
-    poses = _known(batches, "pose")
-    return Batch(
-        source=_needed(source),
-        target=_needed(target),
-        source_normals=_clouds(batches, "source_normals")[0],
-        target_normals=_clouds(batches, "target_normals")[0],
-        source_mask=source_mask,
-        target_mask=target_mask,
-        pose=Pose(*(torch.cat(part) for part in zip(*poses, strict=True))) if poses else None,
-        clean=clean,
-        label=_joined(_known(batches, "label")),
-        index=_joined(_known(batches, "index")),
-    )
+    joined: dict[str, Any] = {}
+    if poses := _values(batches, "pose"):
+        joined["pose"] = Pose(*(torch.cat(part) for part in zip(*poses, strict=True)))
+    for name in _CLOUDS:
+        if clouds := _values(batches, name):
+            masks = [getattr(batch, f"{name}_mask", None) for batch in batches]
+            joined[name], mask = _padded(clouds, masks)
+            if name in ("source", "target"):
+                joined[f"{name}_mask"] = mask
+            elif name == "clean" and mask is not None:
+                raise ValueError(
+                    "batches must have clean shapes of one size: a Batch has no mask for them"
+                )
+    for name in ("label", "index"):
+        if values := _values(batches, name):
+            joined[name] = torch.cat(values)
+    return Batch(**joined)
 
 
-def _clouds(batches: Sequence[Batch], name: str) -> tuple[Tensor | None, Tensor | None]:
-    """The clouds called `name` as one tensor, and a mask if any of them had to be padded."""
-    clouds = _known(batches, name)
-    if not clouds:
-        return None, None
-    masks = [getattr(batch, f"{name}_mask", None) for batch in batches]
+def _padded(clouds: list[Tensor], masks: Sequence[Tensor | None]) -> tuple[Tensor, Tensor | None]:
+    """The clouds as one tensor, and a mask if any of them is padded."""
     if all(mask is None for mask in masks) and len({cloud.shape[1] for cloud in clouds}) == 1:
         return torch.cat(clouds), None
-    pairs = [cloud for several in clouds for cloud in several]
     kept = [
         row
         for cloud, mask in zip(clouds, masks, strict=True)
         for row in (torch.ones_like(cloud[..., 0], dtype=torch.bool) if mask is None else mask)
     ]
-    return pad_sequence(pairs, batch_first=True), pad_sequence(kept, batch_first=True)
+    each = [cloud for several in clouds for cloud in several]
+    return pad_sequence(each, batch_first=True), pad_sequence(kept, batch_first=True)
 
 
-def _known(batches: Sequence[Batch], name: str) -> list[Tensor]:
+def _values(batches: Sequence[Batch], name: str) -> list[Any]:
     """`name` of each batch, or nothing if no batch has it."""
     values = [getattr(batch, name) for batch in batches]
     missing = sum(value is None for value in values)
@@ -75,13 +73,3 @@ def _known(batches: Sequence[Batch], name: str) -> list[Tensor]:
             f"{len(values)}"
         )
     return [] if missing else values
-
-
-def _joined(parts: list[Tensor]) -> Tensor | None:
-    return torch.cat(parts) if parts else None
-
-
-def _needed(value: Tensor | None) -> Tensor:
-    if value is None:
-        raise ValueError("every batch must have a source and a target")
-    return value

@@ -39,10 +39,6 @@ class Corpus:
             labels=self.labels[index],
         )
 
-    def of_categories(self, first: int, last: int) -> Self:
-        """The shapes whose label is in [first, last): how the paper splits seen from unseen."""
-        return self.select((self.labels >= first) & (self.labels < last))
-
     def to(self, device: torch.device | str) -> Self:
         """The same corpus on another device."""
         return replace(

@@ -116,7 +116,7 @@ class ProtocolDataset(Dataset[Batch]):
         for first in range(0, len(self), size):
             yield collate([self[index] for index in range(len(self))[first : first + size]])
 
-    def _pair(self, index: int) -> _Pair:
+    def _pair(self, index: int) -> _Item:
         card = self.protocol
         if self.split == "train":
             stream = _Stream([self.seed, self.epoch, index], again=False)
@@ -157,7 +157,7 @@ class _Cloud(NamedTuple):
         return _Cloud(self.points[index], None if self.normals is None else self.normals[index])
 
 
-class _Pair(NamedTuple):
+class _Item(NamedTuple):
     source: _Cloud
     target: _Cloud
     rotation: NDArray[Any]
@@ -185,7 +185,7 @@ def _dcp_pair(
     source: _Cloud,
     target: _Cloud,
     stream: _Stream,
-) -> _Pair:
+) -> _Item:
     """Deep Closest Point: draw a pose, move the target in float64, shuffle both clouds."""
     rng = stream.step()
     angles = rng.uniform(size=3) * np.pi / (180.0 / card.pose.max_degrees)
@@ -206,12 +206,12 @@ def _dcp_pair(
     target = target.take(rng.permutation(len(target.points)))
     if noise is not None:
         source = _jittered(source, noise, rng)
-    return _Pair(source, target, rotation, translation, clean=None)
+    return _Item(source, target, rotation, translation, clean=None)
 
 
 def _rpmnet_pair(
     card: Protocol, sampling: Sampling, noise: Noise | None, shape: _Cloud, stream: _Stream
-) -> _Pair:
+) -> _Item:
     """RPM-Net: crop both clouds, move the source in float32, resample, jitter, shuffle."""
     body = shape
     if sampling == "first":
@@ -249,7 +249,7 @@ def _rpmnet_pair(
     source = source.take(rng.permutation(len(source.points)))
     # The motion brought the source here; the pose takes it back.
     back = rotation.T
-    return _Pair(source, target, back, _turned_with_fma(back, -translation[None])[0], clean)
+    return _Item(source, target, back, _turned_with_fma(back, -translation[None])[0], clean)
 
 
 def _rotation(x: float, y: float, z: float) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 The folder `modelnet40_ply_hdf5_2048` holds `ply_data_train*.h5`, `ply_data_test*.h5` and
 `shape_names.txt`. Each HDF5 file has `data` (n, 2048, 3), `normal` (n, 2048, 3) and `label`
-(n, 1). Any other dataset in that layout loads as well, whatever its categories.
+(n, 1). Any other dataset in that layout loads as well, with any categories.
 
 ModelNet's own download is a tree `CATEGORY/{train,test}/*.off`.
 """
@@ -10,6 +10,9 @@ ModelNet's own download is a tree `CATEGORY/{train,test}/*.off`.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from spoonful.data import folder, places
 from spoonful.data.clouds.limits import expect_expansion
 from spoonful.data.corpus import Corpus
 from spoonful.extras import require
+from spoonful.geometry.checks import check_choice, check_count
 
 SPLITS = ("train", "test")
 NAMES = ("modelnet40_ply_hdf5_2048", "modelnet40", "ModelNet40")
@@ -50,10 +54,9 @@ def load(
         FileNotFoundError: nothing is there; the message says how to get it.
         ValueError: a file is damaged or not in the layout; the message opens with its name.
     """
-    if split not in SPLITS:
-        raise ValueError(f'split must be "train" or "test", got {split!r}')
-    if points is not None and points < 2:
-        raise ValueError(f"points must be at least 2, got {points}")
+    check_choice("split", split, SPLITS)
+    if points is not None:
+        check_count("points", points, least=2)
     where = places.find(*NAMES) if root is None else places.existing(root)
     if where is None:
         raise FileNotFoundError(
@@ -64,30 +67,24 @@ def load(
         return _load_hdf5(where, split, points)
     if is_off_tree(where):
         corpus = folder.load(where, split, points=points or 2048, seed=seed)
-        return Corpus(
-            f"{name_of(where)}/{split}",
-            corpus.points,
-            corpus.normals,
-            corpus.labels,
-            corpus.categories,
-        )
+        return replace(corpus, name=f"{name_of(where)}/{split}")
     raise FileNotFoundError(
         f"{where}: neither ply_data_train*.h5 files nor CATEGORY/train/*.off folders are here"
     )
 
 
 def is_hdf5(root: Path) -> bool:
-    """Whether a folder holds clouds in the published layout."""
+    """True if a folder holds clouds in the published layout."""
     return any(root.glob("ply_data_*.h5"))
 
 
 def is_off_tree(root: Path) -> bool:
-    """Whether a folder holds ModelNet's own tree of meshes."""
+    """True if a folder holds ModelNet's own tree of meshes."""
     return any(root.glob("*/train/*.off")) or any(root.glob("*/test/*.off"))
 
 
 def name_of(root: Path) -> str:
-    """What a dataset in a folder is called: the folder's name, or modelnet40."""
+    """The name of a dataset in a folder: the folder's name, or modelnet40."""
     name = root.resolve().name
     return "modelnet40" if name in NAMES else name
 
@@ -108,11 +105,11 @@ def categories(root: Path) -> tuple[str, ...]:
 
 
 def count(root: Path, split: str) -> int:
-    """How many shapes a split has, from the heads of its files."""
+    """The number of shapes in a split, from the headers of its files."""
     total = 0
     for file in _files(root, split):
-        with _Opened(file) as arrays:
-            total += len(arrays["data"])
+        with _opened(file) as content:
+            total += len(_array(content, "data"))
     return total
 
 
@@ -144,81 +141,74 @@ def _load_hdf5(root: Path, split: str, points: int | None) -> Corpus:
     )
 
 
-class _Opened:
-    """An HDF5 file that is open, whose failures are errors with the file's name."""
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """An open HDF5 file, whose failures become a `ValueError` with the file's name."""
+    h5py = require("h5py", extra="data", why="Reading HDF5 files")
+    try:
+        with h5py.File(file, "r") as content:
+            yield content
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError, KeyError) as error:
+        raise ValueError(f"{file}: not a whole HDF5 file ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
-    def __init__(self, file: Path) -> None:
-        self._h5py = require("h5py", extra="data", why="Reading HDF5 files")
-        self._file = file
 
-    def __enter__(self) -> Any:
-        try:
-            self._open = self._h5py.File(self._file, "r")
-        except OSError as error:
-            if not self._file.exists():
-                raise
-            raise ValueError(f"{self._file}: not a whole HDF5 file ({error})") from None
-        return self
+def _array(content: Any, key: str) -> Any:
+    """The array of this name, not yet read, in the file itself and of a plausible size."""
+    if key not in content:
+        raise ValueError(f"it has no {key!r}, only {', '.join(sorted(content)) or 'nothing'}")
+    link = content.get(key, getlink=True)
+    array = content[key]
+    if getattr(array, "dtype", None) is None or array.dtype.kind not in "fiu":
+        raise ValueError(f"{key!r} is not an array of numbers")
+    if type(link).__name__ != "HardLink" or array.external or array.is_virtual:
+        raise ValueError(f"{key!r} is in another file, which is not opened")
+    expect_expansion(array.nbytes, Path(content.filename).stat().st_size, repr(key))
+    return array
 
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._open
-
-    def __getitem__(self, key: str) -> Any:
-        """The array of this name, not yet read, once its size is known to be plausible."""
-        try:
-            array = self._open[key]
-        except KeyError:
-            found = ", ".join(sorted(self._open)) or "nothing"
-            raise ValueError(f"{self._file}: it has no {key!r}, only {found}") from None
-        if not isinstance(array, self._h5py.Dataset) or array.dtype.kind not in "fiu":
-            raise ValueError(f"{self._file}: {key!r} is not an array of numbers")
-        try:
-            expect_expansion(array.nbytes, self._file.stat().st_size, repr(key))
-        except ValueError as error:
-            raise ValueError(f"{self._file}: {error}") from None
-        return array
-
-    def read(self, key: str, shape: tuple[int | None, ...]) -> Tensor:
-        """The array of this name, once its shape is known to be right; None is any size."""
-        array = self[key]
-        fits = len(array.shape) == len(shape) and all(
-            wanted in (None, got) for wanted, got in zip(shape, array.shape, strict=True)
-        )
-        if not fits:
-            wanted = ", ".join("n" if size is None else str(size) for size in shape)
-            raise ValueError(f"{self._file}: {key!r} must have shape ({wanted}), got {array.shape}")
-        try:
-            values = array[()]
-        except (OSError, RuntimeError) as error:
-            raise ValueError(f"{self._file}: {key!r} is damaged ({error})") from None
-        kind = torch.float32 if array.dtype.kind == "f" else torch.int64
-        return torch.from_numpy(values.astype("<f4" if kind == torch.float32 else "<i8"))
+def _values(content: Any, key: str, shape: tuple[int | None, ...], *, floats: bool) -> Tensor:
+    """The numbers of an array, once its kind and shape are known to be right; None is any size."""
+    array = _array(content, key)
+    if (array.dtype.kind == "f") != floats:
+        raise ValueError(f"{key!r} must hold {'floats' if floats else 'whole numbers'}")
+    if len(array.shape) != len(shape) or any(
+        wanted not in (None, got) for wanted, got in zip(shape, array.shape, strict=True)
+    ):
+        wanted = ", ".join("n" if size is None else str(size) for size in shape)
+        raise ValueError(f"{key!r} must have shape ({wanted}), got {array.shape}")
+    try:
+        values = array[()]
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{key!r} is damaged ({error})") from None
+    return torch.from_numpy(values.astype("<f4" if floats else "<i8"))
 
 
 def _read(file: Path, count_of_names: int) -> tuple[Tensor, Tensor | None, Tensor]:
-    with _Opened(file) as arrays:
-        points = arrays.read("data", (None, None, 3))
+    """Points, unit normals and labels of a file."""
+    with _opened(file) as content:
+        points = _values(content, "data", (None, None, 3), floats=True)
         number, size, _ = points.shape
-        flat = len(arrays["label"].shape) == 1
-        labels = arrays.read("label", (number,) if flat else (number, 1)).reshape(-1)
-        normals = arrays.read("normal", (number, size, 3)) if "normal" in arrays else None
-    if number == 0 or size == 0:
-        raise ValueError(f"{file}: it holds no shapes")
-    for name, values, kind in (("data", points, True), ("label", labels, False)):
-        if values.is_floating_point() != kind:
-            raise ValueError(f"{file}: {name!r} must hold {'floats' if kind else 'whole numbers'}")
-    bad = ~points.isfinite().flatten(1).all(-1)
-    if bool(bad.any()):
-        raise ValueError(f"{file}: shape {int(bad.int().argmax())} has points that are not finite")
-    if int(labels.min()) < 0 or int(labels.max()) >= count_of_names:
-        raise ValueError(
-            f"{file}: its labels go from {int(labels.min())} to {int(labels.max())}, "
-            f"but shape_names.txt has {count_of_names} names"
-        )
-    return points, None if normals is None else _unit(normals.to(torch.float32)), labels
+        flat = len(_array(content, "label").shape) == 1
+        shape = (number,) if flat else (number, 1)
+        labels = _values(content, "label", shape, floats=False).reshape(-1)
+        normals = None
+        if "normal" in content:
+            normals = _unit(_values(content, "normal", (number, size, 3), floats=True))
+        if number == 0 or size == 0:
+            raise ValueError("it holds no shapes")
+        bad = ~points.isfinite().flatten(1).all(-1)
+        if bool(bad.any()):
+            raise ValueError(f"shape {int(bad.int().argmax())} has points that are not finite")
+        if int(labels.min()) < 0 or int(labels.max()) >= count_of_names:
+            raise ValueError(
+                f"its labels go from {int(labels.min())} to {int(labels.max())}, "
+                f"but shape_names.txt has {count_of_names} names"
+            )
+    return points, normals, labels
 
 
 def _unit(normals: Tensor) -> Tensor:

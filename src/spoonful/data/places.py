@@ -1,4 +1,4 @@
-"""Where datasets are kept on this machine."""
+"""The folders of datasets on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VARIABLE = "SPOONFUL_DATA"
 
 
 def folders() -> list[Path]:
-    """Folders whose sub-folders are datasets: SPOONFUL_DATA where set, then ~/.cache/spoonful."""
+    """Folders whose sub-folders are datasets: $SPOONFUL_DATA if set, then ~/.cache/spoonful."""
     named = os.environ.get(VARIABLE)
     return [*([Path(named).expanduser()] if named else []), cache()]
 
@@ -34,7 +34,7 @@ def find(*names: str, files: bool = False) -> Path | None:
 
 
 def existing(root: str | os.PathLike[str]) -> Path:
-    """`root` as a path, once it is known to be a folder."""
+    """`root` as a path, or an error if it is not a folder."""
     path = Path(root).expanduser()
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such folder")

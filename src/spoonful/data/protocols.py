@@ -17,15 +17,14 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Literal, Self
 
 import torch
+from torch import Tensor
 
 from spoonful.data.corpus import Corpus
 from spoonful.metrics import Convention
 from spoonful.names import named
-
-_Item = TypeVar("_Item")
 
 Split = Literal["train", "validation", "test"]
 
@@ -94,7 +93,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the pairs of one experiment are made and measured.
+    """The rules by which the pairs of one experiment are made and measured.
 
     Attributes:
         name: as given to `get`.
@@ -149,7 +148,7 @@ class Protocol:
         return math.ceil(source * self.points), math.ceil(target * self.points)
 
     def sampling_for(self, split: Split) -> Sampling:
-        """Which points the clouds of `split` are made of."""
+        """The sampling of the clouds of `split`."""
         return self.train_sampling or self.sampling if split == "train" else self.sampling
 
     def with_noise(self, sigma: float) -> Self:
@@ -173,30 +172,33 @@ class Protocol:
             return None
         return self.noise
 
-    def select(self, corpus: Corpus, split: Split) -> Corpus:
-        """The shapes of `corpus` that the card allows in `split`.
+    def members(self, corpus: Corpus, split: Split) -> Tensor:
+        """The numbers of the shapes of `corpus` that the card allows in `split`, (S,) int64.
 
         Validation is a part of the training shapes (`split_validation`), so it has the training
         categories.
 
-        >>> from spoonful.data.corpus import Corpus
         >>> labels = torch.tensor([0, 1, 2, 2])
         >>> corpus = Corpus("toy", torch.zeros(4, 8, 3), None, labels, ("car", "cup", "hat"))
-        >>> get("dcp-unseen").select(corpus, "train").labels
+        >>> get("dcp-unseen").members(corpus, "train")
         tensor([0, 1])
         """
-        if self.categories == "all":
-            return corpus
-        count = len(corpus.categories)
-        half = (count + 1) // 2
-        chosen = corpus.of_categories(*((half, count) if split == "test" else (0, half)))
-        if len(chosen) == 0:
+        allowed = torch.ones_like(corpus.labels, dtype=torch.bool)
+        if self.categories == "halves":
+            half = (len(corpus.categories) + 1) // 2
+            allowed = corpus.labels >= half if split == "test" else corpus.labels < half
+        found = allowed.nonzero().squeeze(-1)
+        if len(found) == 0:
             raise ValueError(
                 f"protocol {self.name} takes the {'last' if split == 'test' else 'first'} half of "
                 f"the categories for {split}, and none of the {len(corpus)} shapes of corpus "
                 f"{corpus.name!r} is in it"
             )
-        return chosen
+        return found
+
+    def select(self, corpus: Corpus, split: Split) -> Corpus:
+        """The shapes of `corpus` that the card allows in `split`."""
+        return corpus if self.categories == "all" else corpus.select(self.members(corpus, split))
 
     def check(self, data: Corpus | Sequence[object]) -> None:
         """Raise a `ValueError` unless this card's pairs can be made from `data`."""
@@ -295,47 +297,32 @@ def get(name: str) -> Protocol:
     return named(name, _CARDS, what="protocol")
 
 
-@overload
 def split_validation(
-    data: Corpus, fraction: float = ..., seed: int = ...
-) -> tuple[Corpus, Corpus]: ...
-@overload
-def split_validation(
-    data: Sequence[_Item], fraction: float = ..., seed: int = ...
-) -> tuple[list[_Item], list[_Item]]: ...
-def split_validation(
-    data: Corpus | Sequence[_Item], fraction: float = 0.1, seed: int = 0
-) -> tuple[Any, Any]:
-    """Part the training data in two: to fit, and to pick a model by.
+    count: int, fraction: float = 0.1, seed: int = 0
+) -> tuple[list[int], list[int]]:
+    """Split the numbers of the training items in two: to fit, and to pick a model by.
 
     The test set never picks a model, so validation is taken out of the training set.
 
     Args:
-        data: a training corpus, or a list of scan pairs, of at least 2 items.
-        fraction: how much of it is for validation; at least one item either way.
-        seed: the same seed parts the same data in the same way, on every device.
+        count: how many training items there are, at least 2.
+        fraction: the share for validation; each part gets at least one item.
+        seed: the same seed gives the same split.
 
     Returns:
-        `(fit, validation)`, both in the order of `data`, with every item in exactly one.
+        `(fit, validation)`, both rising, with every number in exactly one.
 
-    >>> fit, validation = split_validation(list(range(10)), fraction=0.2)
+    >>> fit, validation = split_validation(10, fraction=0.2)
     >>> len(fit), len(validation), sorted(fit + validation) == list(range(10))
     (8, 2, True)
     """
     if not 0 < fraction < 1:
         raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
-    if len(data) < 2:
-        raise ValueError(f"data must have at least 2 items to be parted, got {len(data)}")
-    count = min(max(round(fraction * len(data)), 1), len(data) - 1)
-    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-    fit, validation = order[count:].sort().values, order[:count].sort().values
-    if not isinstance(data, Corpus):
-        return [data[i] for i in fit.tolist()], [data[i] for i in validation.tolist()]
-    device = data.points.device
-    return (
-        replace(data.select(fit.to(device)), name=f"{data.name}/fit"),
-        replace(data.select(validation.to(device)), name=f"{data.name}/validation"),
-    )
+    if count < 2:
+        raise ValueError(f"there must be at least 2 items to split, got {count}")
+    kept = min(max(round(fraction * count), 1), count - 1)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
+    return sorted(order[kept:]), sorted(order[:kept])
 
 
 _FILE_ORDER = Trap(

@@ -1,4 +1,4 @@
-"""Pairs of scans with a known pose: made alike, whatever they come from.
+"""Pairs of scans with a known pose.
 
 A pair is two clouds of the same number of points, each a voxel average of its scan, brought into
 the unit ball by one common scale, with the true pose in that frame and the overlap at that pose.
@@ -36,14 +36,12 @@ class ScanPair:
         pose: the true pose, source to target, in the unit ball's frame; rotation (3, 3).
         overlap: the share of either scan that the other has too (see `overlap`), 0 to 1.
         frame: the clouds, and the way back to the scans' own units: `frame.to_original(pose)`.
-        information: (6, 6) the pair's information matrix, where the dataset gives one.
     """
 
     name: str
     pose: Pose
     overlap: float
     frame: PairFrame
-    information: Tensor | None = None
 
     @property
     def source(self) -> Tensor:
@@ -55,11 +53,6 @@ class ScanPair:
         """(P, 3) float32, in the unit ball."""
         return self.frame.target
 
-    @property
-    def scale(self) -> float:
-        """How many of the scans' own units one unit here is."""
-        return float(self.frame.scale)
-
 
 class PairMaker:
     """Makes pairs of scans that occur in several pairs, averaging each scan once.
@@ -67,44 +60,37 @@ class PairMaker:
     Args:
         read: gives the points of a scan, (N, 3), from its name.
         points: how many each scan is averaged down to.
-        radius: within which a point has a partner; None is for scans of any size and density:
-            half the voxel that leaves `points` of the target (for 3DMatch's fragments that is
-            about its radius), but not less than twice the distance between its points.
+        radius: the distance within which a point has a partner, for the overlap.
 
     >>> wall = torch.rand(3000, 3, generator=torch.Generator().manual_seed(0))
     >>> scans = {"a": wall, "b": wall + torch.tensor([10.0, 0, 0])}
     >>> moved = Pose(torch.eye(3), torch.tensor([10.0, 0, 0]))
-    >>> pair = PairMaker(scans.__getitem__, points=512).make("a", "b", moved, name="wall")
+    >>> maker = PairMaker(scans.__getitem__, points=512, radius=0.1)
+    >>> pair = maker.make("a", "b", moved, name="wall")
     >>> pair.source.shape, pair.overlap
     (torch.Size([512, 3]), 1.0)
     >>> pair.frame.to_original(pair.pose).translation.round(decimals=3)
     tensor([10.,  0.,  0.], dtype=torch.float64)
     """
 
-    def __init__(
-        self, read: Callable[[str], Tensor], *, points: int = 1024, radius: float | None = None
-    ) -> None:
-        if radius is not None and not 0 < radius < torch.inf:
+    def __init__(self, read: Callable[[str], Tensor], *, points: int = 1024, radius: float) -> None:
+        if not 0 < radius < torch.inf:
             raise ValueError(f"radius must be positive and finite, got {radius}")
         self._read = lru_cache(maxsize=64)(read)
         self._small = lru_cache(maxsize=None)(self._averaged)
         self._thin = lru_cache(maxsize=256)(self._thinned)
-        self._spacing = lru_cache(maxsize=None)(lambda scan: spacing(read(scan)))
         self._points = points
         self._radius = radius
 
-    def make(
-        self, source: str, target: str, pose: Pose, *, name: str, information: Tensor | None = None
-    ) -> ScanPair:
+    def make(self, source: str, target: str, pose: Pose, *, name: str) -> ScanPair:
         """The pair of two scans, given by name, with the pose from the first to the second."""
         pose = pose.to(torch.float64)
-        radius = self._radius or max(0.5 * self._small(target).size, 2 * self._spacing(target))
-        share = overlap(self._thin(source, radius), self._thin(target, radius), pose, radius)
+        share = overlap(self._thin(source), self._thin(target), pose, self._radius)
         frame = normalize_pair(
             self._small(source).points.to(torch.float32),
             self._small(target).points.to(torch.float32),
         )
-        return ScanPair(name, frame.from_original(pose), share, frame, information)
+        return ScanPair(name, frame.from_original(pose), share, frame)
 
     def _averaged(self, scan: str) -> VoxelAverage:
         # Where no grid leaves just as many points, a subset is drawn: always the same.
@@ -112,8 +98,8 @@ class PairMaker:
             self._read(scan), self._points, generator=torch.Generator().manual_seed(0)
         )
 
-    def _thinned(self, scan: str, radius: float) -> Tensor:
-        return voxel_average(self._read(scan), radius / VOXELS_OF_RADIUS).points
+    def _thinned(self, scan: str) -> Tensor:
+        return voxel_average(self._read(scan), self._radius / VOXELS_OF_RADIUS).points
 
 
 def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
@@ -140,18 +126,6 @@ def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
     moved, still = pose.to(torch.float64).apply(source.double()), target.double()
     shares = [within(moved, still, radius), within(still, moved, radius)]
     return min(float(share.double().mean()) for share in shares)
-
-
-def spacing(points: Tensor) -> float:
-    """The usual distance between neighbouring points: the median, over a few hundred of them.
-
-    >>> spacing(torch.arange(100.0).unsqueeze(-1) * torch.tensor([2.0, 0, 0]))
-    2.0
-    """
-    some = points[:: max(1, len(points) // 256)].double()
-    distance = torch.cdist(some, points.double(), compute_mode="donot_use_mm_for_euclid_dist")
-    apart = distance.masked_fill(distance == 0, torch.inf).amin(-1)
-    return float(apart[apart.isfinite()].median()) if bool(apart.isfinite().any()) else 0.0
 
 
 def within(query: Tensor, points: Tensor, radius: float) -> Tensor:

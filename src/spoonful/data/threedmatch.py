@@ -1,8 +1,12 @@
 """3DMatch: fragments of indoor scenes and the poses between them.
 
 The published test set has, for each scene, fragments `cloud_bin_K.ply` and, beside them or in
-`SCENE-evaluation/`, two text files: `gt.log` with a head line `i j count` and the 4x4 matrix that
-maps fragment j into fragment i, and `gt.info` with a 6x6 information matrix under the same heads.
+`SCENE-evaluation/`, a text file `gt.log`: head lines `i j count`, each followed by the 4x4 matrix
+that maps fragment j into fragment i.
+
+Training and test have no scene in common. If the folder has sub-folders `train` and `test`, they
+hold the scenes of each. Otherwise the eight scenes of the published test set are for test, and
+all others for training.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from torch import Tensor
 from spoonful.data import places
 from spoonful.data.clouds import FORMATS, read_cloud
 from spoonful.data.scans import PairMaker, ScanPair, rigid
+from spoonful.geometry.checks import check_choice
 
 __all__ = ["LogEntry", "MissingFragments", "ScanPair", "load_pairs", "read_log"]
 
@@ -25,17 +30,31 @@ __all__ = ["LogEntry", "MissingFragments", "ScanPair", "load_pairs", "read_log"]
 RADIUS = 0.0375
 
 
+TEST_SCENES = frozenset(
+    {
+        "7-scenes-redkitchen",
+        "sun3d-home_at-home_at_scan1_2013_jan_1",
+        "sun3d-home_md-home_md_scan9_2012_sep_30",
+        "sun3d-hotel_uc-scan3",
+        "sun3d-hotel_umd-maryland_hotel1",
+        "sun3d-hotel_umd-maryland_hotel3",
+        "sun3d-mit_76_studyroom-76-1studyroom2",
+        "sun3d-mit_lab_hj-lab_hj_tea_nov_2_2012_scan1_erika",
+    }
+)
+
+
 class MissingFragments(UserWarning):
     """A log names fragments that are not there; their pairs are left out."""
 
 
 class LogEntry(NamedTuple):
-    """One entry of a `gt.log` or `gt.info`.
+    """One entry of a `gt.log`.
 
     Attributes:
         target: the fragment i, whose frame the matrix maps to.
         source: the fragment j.
-        matrix: (4, 4) or (6, 6), float64.
+        matrix: (4, 4), float64.
         line: where in the file it begins, from 1.
     """
 
@@ -48,12 +67,12 @@ class LogEntry(NamedTuple):
 def load_pairs(
     root: str | os.PathLike[str] | None = None,
     *,
+    split: str = "all",
     min_overlap: float = 0.3,
     points: int = 1024,
-    logs: str | os.PathLike[str] | None = None,
     radius: float = RADIUS,
 ) -> list[ScanPair]:
-    """The pairs of one scene or of all scenes in a folder, with the source mapped to the target.
+    """The pairs of one scene or of many scenes in a folder, with the source mapped to the target.
 
     Each fragment is averaged on the grid that leaves `points` points, and each pair is brought
     into the unit ball by one scale. The overlap is computed from the whole fragments at the true
@@ -63,9 +82,10 @@ def load_pairs(
     Args:
         root: a scene's folder, or a folder of scenes; None looks for `3dmatch` where datasets
             are kept.
+        split: "train", "test" or "all" scenes. A folder without scenes of the published test set
+            is all test for "test".
         min_overlap: pairs that overlap by less are left out; the paper takes 0.3.
         points: of each cloud.
-        logs: a folder with `SCENE/gt.log` files to use instead of the scenes' own (3DLoMatch).
         radius: in metres, for the overlap.
 
     Returns:
@@ -79,7 +99,7 @@ def load_pairs(
         raise FileNotFoundError(
             "3dmatch was not found; give its folder, or put it under $SPOONFUL_DATA/3dmatch"
         )
-    scenes = _scenes(folder, None if logs is None else places.existing(logs))
+    scenes = _scenes(folder, split)
     if not scenes:
         raise FileNotFoundError(
             f"{folder}: no scene here has a gt.log and cloud_bin_*.ply fragments"
@@ -90,8 +110,8 @@ def load_pairs(
     return pairs
 
 
-def read_log(path: str | os.PathLike[str], size: int = 4) -> list[LogEntry]:
-    """Read the entries of a `gt.log` (`size` 4) or `gt.info` (`size` 6).
+def read_log(path: str | os.PathLike[str]) -> list[LogEntry]:
+    """Read the entries of a `gt.log`.
 
     Raises:
         ValueError: a line is not what it should be; the message names the file and the line.
@@ -102,15 +122,15 @@ def read_log(path: str | os.PathLike[str], size: int = 4) -> list[LogEntry]:
         raise ValueError(f"{path}: not a text file") from None
     filled = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
     entries = []
-    for start in range(0, len(filled), size + 1):
+    for start in range(0, len(filled), 5):
         number, head = filled[start]
-        rows = filled[start + 1 : start + 1 + size]
+        rows = filled[start + 1 : start + 5]
         try:
             if len(head) != 3:
                 raise ValueError(f"expected `i j count`, got {' '.join(head)[:60]!r}")
             target, source, _ = (int(word) for word in head)
-            if len(rows) < size or any(len(row) != size for _, row in rows):
-                raise ValueError(f"expected {size} rows of {size} numbers after it")
+            if len(rows) < 4 or any(len(row) != 4 for _, row in rows):
+                raise ValueError("expected 4 rows of 4 numbers after it")
             matrix = torch.tensor(
                 [[float(word) for word in row] for _, row in rows], dtype=torch.float64
             )
@@ -120,21 +140,28 @@ def read_log(path: str | os.PathLike[str], size: int = 4) -> list[LogEntry]:
     return entries
 
 
-def _scenes(folder: Path, logs: Path | None) -> list[tuple[Path, Path]]:
-    """The scenes in a folder, each with its log."""
+def _scenes(folder: Path, split: str) -> list[tuple[Path, Path]]:
+    """The scenes of a split in a folder, each with its log."""
+    check_choice("split", split, ("train", "test", "all"))
+    if split != "all" and (folder / split).is_dir():
+        return _scenes(folder / split, "all")
+    inside = sorted(path for path in folder.iterdir() if path.is_dir())
     found = []
-    for scene in (folder, *sorted(path for path in folder.iterdir() if path.is_dir())):
-        if logs is None:
-            places_of_log = [scene, scene.parent / f"{scene.name}-evaluation"]
-        else:
-            places_of_log = [logs / scene.name, logs / f"{scene.name}-evaluation"]
-            if scene == folder:
-                places_of_log.append(logs)
-        log = next(
-            (place / "gt.log" for place in places_of_log if (place / "gt.log").is_file()), None
-        )
+    for scene in (folder, *inside):
+        logs = (scene / "gt.log", scene.parent / f"{scene.name}-evaluation" / "gt.log")
+        log = next((log for log in logs if log.is_file()), None)
         if log is not None and any(scene.glob("cloud_bin_*")):
             found.append((scene, log))
+    for_test = [each for each in found if each[0].name in TEST_SCENES]
+    if split == "test":
+        return for_test or found
+    if split == "train" and for_test:
+        found = [each for each in found if each not in for_test]
+        if not found:
+            raise ValueError(
+                f"{folder} has only scenes of 3DMatch's test set; training needs other scenes, "
+                "here or in a sub-folder named train"
+            )
     return found
 
 
@@ -142,12 +169,6 @@ def _pairs_of(
     scene: Path, log: Path, points: int, radius: float, min_overlap: float
 ) -> list[ScanPair]:
     entries = read_log(log)
-    info = log.with_name("gt.info")
-    information = (
-        {(entry.target, entry.source): entry.matrix for entry in read_log(info, 6)}
-        if info.is_file()
-        else {}
-    )
     fragments = {
         path.stem.removeprefix("cloud_bin_"): path
         for path in sorted(scene.glob("cloud_bin_*"))
@@ -172,7 +193,6 @@ def _pairs_of(
             str(entry.target),
             pose,
             name=f"{scene.name}/{entry.target}-{entry.source}",
-            information=information.get((entry.target, entry.source)),
         )
         if pair.overlap >= min_overlap:
             pairs.append(pair)

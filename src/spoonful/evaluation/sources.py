@@ -62,7 +62,8 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
             f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"
         )
     folder = find_data(name.replace("{split}", split))
-    pairs = load_pairs(folder, min_overlap=protocol.min_overlap or 0.0, points=protocol.points)
+    overlap = protocol.min_overlap or 0.0
+    pairs = load_pairs(folder, split=split, min_overlap=overlap, points=protocol.points)
     return Scans(f"{Path(folder).name}/{split}", pairs)
 
 

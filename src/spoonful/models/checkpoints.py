@@ -1,7 +1,10 @@
-"""Published weights, loaded by name and by nothing else."""
+"""Files of weights: published checkpoints, and safetensors files with text beside the tensors."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,15 +14,22 @@ import torch
 from torch import Tensor, nn
 
 from spoonful.extras import require
+from spoonful.files import write_whole
 
 Model = TypeVar("Model", bound=nn.Module)
+
+_CHECKSUM = "sha256"
+
+
+class DamagedFile(ValueError):
+    """A file is truncated, was changed, or is no file of tensors; the message names it."""
 
 
 def load_published(path: str | Path, model: Model) -> Model:
     """Load a published checkpoint into a model of the same shape.
 
     The models keep the published parameter names, so every tensor must find its place, and every
-    place its tensor. Understood are plain state dicts, such as DCP's `.t7` files, those wrapped
+    place its tensor. Supported are plain state dicts, such as DCP's `.t7` files, those wrapped
     in a dictionary under "state_dict", such as RPM-Net's, those saved from `nn.DataParallel`
     (names start with "module."), and safetensors files.
 
@@ -35,7 +45,8 @@ def load_published(path: str | Path, model: Model) -> Model:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is not such a checkpoint, or it is another model's.
+        ValueError: the file is damaged, is not such a checkpoint, or is another model's. The
+            message begins with the file's name.
 
     >>> import tempfile
     >>> from spoonful.models import DCP
@@ -46,61 +57,24 @@ def load_published(path: str | Path, model: Model) -> Model:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
-    state = _state_dict(_read(path), path)
-    _check_fit(state, model, path)
-    model.load_state_dict(state, strict=True)
+    content = read_tensors(path)[0] if path.suffix == ".safetensors" else _unpickled(path)
+    fit(model, _state_dict(content, path), path)
     return model
 
 
-def _read(path: Path) -> Any:
-    if path.suffix == ".safetensors":
-        library = require("safetensors.torch", extra="data", why="Reading safetensors files")
-        return library.load_file(path)
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise ValueError(
-            f"{path} was refused: it is not a checkpoint of tensors and plain containers alone, "
-            "and loading anything more could run code hidden in it. Where you trust its origin, "
-            "save its state dict again with torch.save(model.state_dict(), ...). "
-            f"({str(error).splitlines()[0]})"
-        ) from error
-    except (RuntimeError, EOFError) as error:
-        raise ValueError(f"{path} is not a torch checkpoint: {error}") from error
-
-
-def _state_dict(content: Any, path: Path) -> dict[str, Tensor]:
-    """The tensors by name, out of whatever wraps them."""
-    if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
-        content = content["state_dict"]
-    if not (
-        isinstance(content, Mapping)
-        and content
-        and all(isinstance(value, Tensor) for value in content.values())
-    ):
-        raise ValueError(f"{path} holds no state dict, but a {type(content).__name__}")
-    state = dict(content)
-    if all(name.startswith("module.") for name in state):
-        state = {name.removeprefix("module."): value for name, value in state.items()}
-    return state
-
-
-def _check_fit(state: dict[str, Tensor], model: nn.Module, path: Path) -> None:
+def fit(model: nn.Module, state: Mapping[str, Tensor], path: Path) -> None:
+    """Load weights into a model, or raise a `ValueError` that says how they differ from its own."""
     wanted = model.state_dict()
+    differ = {
+        "missing": wanted.keys() - state.keys(),
+        "unexpected": state.keys() - wanted.keys(),
+        "of another shape": {
+            name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape
+        },
+    }
     problems = [
         f"{len(names)} {what} ({', '.join(sorted(names)[:3])}{', ...' if len(names) > 3 else ''})"
-        for what, names in (
-            ("missing", wanted.keys() - state.keys()),
-            ("unexpected", state.keys() - wanted.keys()),
-            (
-                "of another shape",
-                {
-                    name
-                    for name in wanted.keys() & state.keys()
-                    if wanted[name].shape != state[name].shape
-                },
-            ),
-        )
+        for what, names in differ.items()
         if names
     ]
     if problems:
@@ -108,3 +82,107 @@ def _check_fit(state: dict[str, Tensor], model: nn.Module, path: Path) -> None:
             f"{path} is no checkpoint of this {type(model).__name__}: of its {len(wanted)} tensors "
             f"{'; '.join(problems)}"
         )
+    try:
+        model.load_state_dict(state, strict=True)
+    except (RuntimeError, TypeError, NotImplementedError) as error:  # a tensor without values
+        raise DamagedFile(f"{path}: its tensors cannot be copied: {error}") from error
+
+
+def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
+    """Write a safetensors file atomically, with a checksum of everything in it.
+
+    Args:
+        path: where to; an existing file is replaced.
+        tensors: by name, on any device.
+        text: by name.
+
+    Raises:
+        OSError: the disk is full, for example. An existing file at `path` is left unchanged.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> write_tensors(f"{folder.name}/a.safetensors", {"x": torch.ones(2)}, {"note": "two ones"})
+    >>> read_tensors(f"{folder.name}/a.safetensors")
+    ({'x': tensor([1., 1.])}, {'note': 'two ones'})
+    """
+    save = require("safetensors.torch", extra="train", why="Writing weights").save
+    kept = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # The checksum covers the layout, which the library chooses: so it has to choose it first.
+    layout, _, data = _parts(save(kept))
+    checksum = _checksum(layout, text, data)
+    write_whole(path, save(kept, {**text, _CHECKSUM: checksum}))
+
+
+def read_tensors(
+    path: str | Path, *, need_checksum: bool = False
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors, on the CPU, and the text of a safetensors file.
+
+    Args:
+        path: any safetensors file.
+        need_checksum: refuse a file without the checksum that `write_tensors` adds. A checksum
+            that is there is always verified.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DamagedFile: it is truncated, its checksum is wrong, or it is something else.
+    """
+    library = require("safetensors.torch", extra="train", why="Reading weights")
+    content = Path(path).read_bytes()
+    try:
+        tensors = library.load(content)
+        layout, text, data = _parts(content)
+        expected = text.pop(_CHECKSUM, None)
+        found = None if expected is None else _checksum(layout, text, data)
+    except Exception as error:  # the library has its own classes, one for each kind of damage
+        raise DamagedFile(f"{path} is damaged or is no safetensors file: {error}") from error
+    if expected is None and need_checksum:
+        raise DamagedFile(f"{path} has no checksum: it was changed, or comes from elsewhere")
+    if found != expected:
+        raise DamagedFile(f"{path} was changed or damaged: its checksum does not match")
+    return tensors, text
+
+
+def _parts(content: bytes) -> tuple[dict[str, Any], dict[str, str], memoryview]:
+    """The layout of the tensors, the text, and the bytes of the tensors of a safetensors file."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    layout = json.loads(content[8:start])
+    return layout, layout.pop("__metadata__", {}), memoryview(content)[start:]
+
+
+def _checksum(layout: Mapping[str, Any], text: Mapping[str, str], data: memoryview) -> str:
+    digest = hashlib.sha256(json.dumps([layout, dict(text)], sort_keys=True).encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _unpickled(path: Path) -> Any:
+    content = io.BytesIO(path.read_bytes())
+    try:
+        return torch.load(content, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise DamagedFile(
+            f"{path} was refused: it is not a checkpoint of tensors and plain containers alone, "
+            "and loading anything more could run code hidden in it. If you trust its origin, "
+            "save its state dict again with torch.save(model.state_dict(), ...). "
+            f"({str(error).splitlines()[0]})"
+        ) from error
+    except Exception as error:  # damaged pickles raise errors of many classes
+        raise DamagedFile(f"{path} is not a torch checkpoint: {error!r}") from error
+
+
+def _state_dict(content: Any, path: Path) -> dict[str, Tensor]:
+    """The tensors by name, without the dictionary that wraps them and the prefix "module."."""
+    if isinstance(content, Mapping) and isinstance(content.get("state_dict"), Mapping):
+        content = content["state_dict"]
+    if not (
+        isinstance(content, Mapping)
+        and content
+        and all(isinstance(name, str) for name in content)
+        and all(isinstance(value, Tensor) for value in content.values())
+    ):
+        raise DamagedFile(f"{path} holds no state dict, but a {type(content).__name__}")
+    state = dict(content)
+    if all(name.startswith("module.") for name in state):
+        state = {name.removeprefix("module."): value for name, value in state.items()}
+    return state

@@ -1,12 +1,12 @@
-"""`python -m spoonful.training`: train without the command-line extra, with torch alone.
+r"""`python -m spoonful.training`: train without the command-line extra.
 
     python -m spoonful.training quick --out runs/quick
     python -m spoonful.training dcp/unseen --data shapes.pt --budget 10m --out runs/a
     python -m spoonful.training dcp/unseen dcp/unseen+perturbed --seeds 3 --jobs 2 \
         --set budget.steps=4000 --seconds 500 --out runs
 
-One preset is one run in the folder `--out`; several presets, seeds or a grid are a sweep, with a
-folder for each run in it. The same command again goes on where it stopped.
+One preset is one run in the folder `--out`. Several presets, seeds or a grid are a sweep, with a
+folder for each run in it. Run the same command again to resume.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from spoonful.training import presets
-from spoonful.training.options import configure, folder_name, grid, numbers
-from spoonful.training.schedule import seconds
-from spoonful.training.sweep import jobs, sweep, table
-from spoonful.training.trainer import TrainingFailed, train
+from spoonful.training.command import HELP, configure, run_many, run_one
+from spoonful.training.trainer import TrainingFailed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code: 0, or 2 with one line about what is wrong."""
+    """Run the command; returns its exit code. Mistakes are one line on standard error and 2."""
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
@@ -37,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    limit = None if options.seconds is None else seconds(options.seconds)
+    limit = options.seconds
     if options.until is not None:
-        limit = max(options.until - time.time(), 0.0)
+        limit = f"{max(options.until - time.time(), 0.0):f}"
     configs = [
         configure(
             preset,
@@ -51,29 +48,18 @@ def _run(options: argparse.Namespace) -> int:
         )
         for preset in options.preset or [None]
     ]
-    if len(configs) > 1 or options.seeds or options.grid:
-        todo = jobs(configs, seeds=numbers(options.seeds), grid=grid(options.grid))
-        out = Path(options.out or "runs")
-        outcomes = sweep(
-            todo,
-            out,
-            at_once=options.jobs,
-            seconds=limit,
-            cluster=options.ray,
-            quiet=options.quiet,
-        )
-        print(table(outcomes))
-        return 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
-    out = Path(options.out or Path("runs") / folder_name(configs[0]))
-    result = train(configs[0], out=out, seconds=limit, quiet=options.quiet)
-    state = "finished" if result.finished else "stopped"
-    untrained = f"{result.untrained['rotation_degrees']:.3f}°"
-    best = f"{result.best['rotation_degrees']:.3f}°" if result.best else "not measured yet"
-    print(
-        f"{state} at step {result.step} of {result.total} after {result.seconds:.0f} s; "
-        f"validation error {best} (untrained {untrained}); {out}"
+    if len(configs) == 1 and not options.seeds and not options.grid:
+        return run_one(configs[0], options.out, limit=limit, quiet=options.quiet)
+    return run_many(
+        configs,
+        options.out,
+        seeds=options.seeds,
+        grids=options.grid,
+        limit=limit,
+        jobs=options.jobs,
+        ray=options.ray,
+        quiet=options.quiet,
     )
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,26 +68,20 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add(
-        "preset",
-        nargs="*",
-        help=f"{', '.join(presets.names())}; +MODE for the layer, +matches for a loss on them",
-    )
-    add("--config", help="a JSON or YAML file of settings")
-    add("--set", action="append", default=[], metavar="A.B=C", help="change a setting")
-    add("--data", help="the corpus: synthetic, a file, or a folder")
-    add("--budget", help="how long to train: 10m, '4000 steps', '20 epochs'")
-    add("--seconds", help="stop this call after that time; the same command goes on")
-    add("--until", type=float, help="the same, as a time in seconds since 1970")
-    add("--seed", type=int)
-    add("--seeds", help="several runs: 3, or 0,4,7, or 10-12")
-    add("--grid", action="append", default=[], metavar="A.B=C,D", help="several runs: each value")
-    add("--jobs", type=int, default=1, help="how many runs at a time")
-    add("--ray", action="store_true", help="run the sweep on a Ray cluster")
-    add("--out", help="the run's folder, or the sweep's")
-    add("--quiet", action="store_true")
-    add("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("preset", nargs="*", help=HELP["preset"])
+    for name in ("config", "data", "budget", "seconds", "seeds"):
+        parser.add_argument(f"--{name}", help=HELP[name])
+    for name in ("set", "grid"):
+        parser.add_argument(
+            f"--{name}", action="append", default=[], metavar="A.B=C", help=HELP[name]
+        )
+    for name in ("ray", "quiet"):
+        parser.add_argument(f"--{name}", action="store_true", help=HELP[name])
+    parser.add_argument("--until", type=float, help="--seconds as a time in seconds since 1970.")
+    parser.add_argument("--seed", type=int, help=HELP["seed"])
+    parser.add_argument("--jobs", type=int, default=1, help=HELP["jobs"])
+    parser.add_argument("--out", type=Path, help=HELP["out"])
+    parser.add_argument("--debug", action="store_true", help="Show tracebacks.")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""From a configuration to the things it names: the model, the protocol's card, the data."""
+"""The model, the layer and the protocol's card that a configuration names."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def layer(settings: Refine) -> SpoonfulLayer | None:
 
 
 class Float64Layer(SpoonfulLayer):
-    """The layer computed in float64, its gradient too, between float32 matches and poses.
+    """The layer and its gradient computed in float64, between float32 matches and poses.
 
-    Where rounding decides what the layer does, this is what is left of it with 2^29 times less.
+    It shows what the layer does with 2^29 times less rounding.
 
     >>> layer = Float64Layer(form="target")
     >>> cloud = torch.randn(4, 50, 3)
@@ -84,7 +84,7 @@ class Float64Layer(SpoonfulLayer):
 
 
 def protocol(config: Config) -> Protocol:
-    """The card by which pairs are made; other points are another card, with another hash.
+    """The card by which pairs are made. `data.points` changes the card and its hash.
 
     >>> from spoonful.training.config import override
     >>> protocol(override(Config(), ["data.points=128"])).sizes

@@ -1,13 +1,13 @@
-"""What a run leaves on disk, and how it is found again.
+"""The files of a run, and how they are read again.
 
 A run's folder holds
 
-- `step-000001200.safetensors`: all that is needed to go on, for the last few checkpoints;
+- `step-000001200.safetensors`: all that is needed to resume, for the last few checkpoints;
 - `best.safetensors`: the weights of the best epoch, under the model's own names;
 - `log.jsonl`, a line for each epoch, and `result.json` when the run is finished.
 
-Every file carries the configuration, the protocol's hash and the metrics, and is written at once
-or not at all; the checkpoint before it is removed only when it is safely there.
+Every file carries the configuration, the protocol's hash and the metrics, and is written
+atomically. An older checkpoint is removed only after the new one is on the disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from spoonful.data.protocols import Protocol
 from spoonful.models import RegistrationModel
-from spoonful.training import build, tensorfile
+from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
+from spoonful.training import build
 from spoonful.training.config import Config, flat, from_dict
 from spoonful.training.step import under
 
@@ -33,7 +34,7 @@ RESULT = "result.json"
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         step: steps taken.
@@ -66,10 +67,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file of `save` or `save_weights`, read.
+    """The content of a file that `save` or `save_weights` writes.
 
     Attributes:
-        path: where it was.
+        path: the file.
         config: of the run.
         protocol: name and hash of the protocol's card.
         progress: how far the run was.
@@ -99,13 +100,13 @@ def save(
     metrics: Mapping[str, float],
     tensors: Mapping[str, Tensor],
 ) -> Path:
-    """Write a checkpoint, then remove those that are too many.
+    """Write a checkpoint, then remove the oldest ones beyond `runtime.keep`.
 
     Raises:
         OSError: it could not be written; the message names the checkpoint that is still there.
     """
     path = folder / f"step-{progress.step:09}.safetensors"
-    _write(path, config, _about(protocol), progress, metrics, tensors)
+    write(Checkpoint(path, config, describe(protocol), progress, dict(metrics), dict(tensors)))
     for old in found(folder)[: -config.runtime.keep]:
         old.unlink(missing_ok=True)
     return path
@@ -121,13 +122,32 @@ def save_weights(
 ) -> Path:
     """Write the best weights, under the model's own names."""
     path = folder / BEST
-    _write(path, config, _about(protocol), progress, metrics, weights)
+    write(Checkpoint(path, config, describe(protocol), progress, dict(metrics), dict(weights)))
     return path
 
 
-def write(path: Path, about: Checkpoint, weights: Mapping[str, Tensor]) -> None:
-    """Write weights with all that `about` says of the run they are from."""
-    _write(path, about.config, about.protocol, about.progress, about.metrics, weights)
+def describe(protocol: Protocol) -> dict[str, str]:
+    """The name and hash of a protocol's card, as files of a run hold them."""
+    return {"name": protocol.name, "hash": protocol.hash}
+
+
+def write(content: Checkpoint) -> None:
+    """Write a checkpoint to its path."""
+    path = content.path
+    text = {
+        "config": json.dumps(content.config.as_dict()),
+        "protocol": json.dumps(content.protocol),
+        "progress": json.dumps(asdict(content.progress)),
+        "metrics": json.dumps(content.metrics),
+    }
+    try:
+        write_tensors(path, content.tensors, text)
+    except OSError as error:
+        there = found(path.parent)
+        still = f"{there[-1]} is still there" if there else "there is none from before"
+        why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+        message = f"the checkpoint {path} was not written: {why}; {still}"
+        raise OSError(error.errno, message) from error
 
 
 def found(folder: Path) -> list[Path]:
@@ -150,21 +170,24 @@ def load(path: str | Path) -> Checkpoint:
             raise FileNotFoundError(f"there is no checkpoint in {path}")
         path = there[-1]
     try:
-        tensors, text = tensorfile.read(path, ours=True)
-    except tensorfile.DamagedFile as error:
+        tensors, text = read_tensors(path, need_checksum=True)
+    except DamagedFile as error:
         older = [other for other in found(path.parent) if other.name < path.name]
-        hint = f"; delete it to go on from {older[-1].name}" if older else ""
-        raise tensorfile.DamagedFile(f"{error}{hint}") from error
-    if "config" not in text or "progress" not in text:
-        raise ValueError(f"{path} is not a checkpoint of a training run")
-    return Checkpoint(
-        path=path,
-        config=from_dict(json.loads(text["config"])),
-        protocol=json.loads(text["protocol"]),
-        progress=Progress(**json.loads(text["progress"])),
-        metrics=json.loads(text["metrics"]),
-        tensors=tensors,
-    )
+        hint = f"; delete it to resume from {older[-1].name}" if older else ""
+        raise DamagedFile(f"{error}{hint}") from error
+    if not {"config", "progress"} <= text.keys():
+        raise DamagedFile(f"{path} is not a checkpoint of a training run")
+    try:
+        return Checkpoint(
+            path=path,
+            config=from_dict(json.loads(text["config"])),
+            protocol=json.loads(text["protocol"]),
+            progress=Progress(**json.loads(text["progress"])),
+            metrics=json.loads(text["metrics"]),
+            tensors=tensors,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DamagedFile(f"{path} is not a checkpoint of this version: {error}") from error
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> RegistrationModel:
@@ -179,35 +202,12 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Registra
         path = path / BEST
     checkpoint = load(path)
     model = build.model(checkpoint.config)
-    fit(model, checkpoint)
+    fit(model, checkpoint.weights(), checkpoint.path)
     return model.to(device).eval()
 
 
-def fit(model: RegistrationModel, checkpoint: Checkpoint) -> None:
-    """Load a checkpoint's weights, or say how they differ from what the model wants."""
-    wanted, got = model.state_dict(), checkpoint.weights()
-    problems = [
-        f"{len(names)} {what} ({', '.join(sorted(names)[:3])})"
-        for what, names in (
-            ("missing", wanted.keys() - got.keys()),
-            ("unknown", got.keys() - wanted.keys()),
-            (
-                "of another shape",
-                {n for n in wanted.keys() & got.keys() if wanted[n].shape != got[n].shape},
-            ),
-        )
-        if names
-    ]
-    if problems:
-        raise ValueError(
-            f"{checkpoint.path} does not fit this {type(model).__name__}: of its {len(wanted)} "
-            f"tensors {'; '.join(problems)}"
-        )
-    model.load_state_dict(got, strict=True)
-
-
 def check_same(checkpoint: Checkpoint, config: Config, protocol: Protocol) -> None:
-    """Raise a `ValueError` if going on would mix two different runs."""
+    """Raise a `ValueError` if resuming would mix two different runs."""
     before, now = dict(flat(checkpoint.config.what)), dict(flat(config.what))
     differ = [
         f"{name} was {before.get(name)!r}, is {now.get(name)!r}"
@@ -224,31 +224,3 @@ def check_same(checkpoint: Checkpoint, config: Config, protocol: Protocol) -> No
             f"{checkpoint.path} was trained under protocol {checkpoint.protocol.get('name')} "
             f"({checkpoint.protocol.get('hash')}), which is now {protocol.hash}"
         )
-
-
-def _about(protocol: Protocol) -> dict[str, str]:
-    return {"name": protocol.name, "hash": protocol.hash}
-
-
-def _write(
-    path: Path,
-    config: Config,
-    protocol: Mapping[str, str],
-    progress: Progress,
-    metrics: Mapping[str, float],
-    tensors: Mapping[str, Tensor],
-) -> None:
-    text = {
-        "config": json.dumps(config.as_dict()),
-        "protocol": json.dumps(protocol),
-        "progress": json.dumps(asdict(progress)),
-        "metrics": json.dumps(dict(metrics)),
-    }
-    try:
-        tensorfile.write(path, tensors, text)
-    except OSError as error:
-        there = found(path.parent)
-        still = f"{there[-1]} is still there" if there else "there is none from before"
-        why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
-        message = f"the checkpoint {path} was not written: {why}; {still}"
-        raise OSError(error.errno, message) from error

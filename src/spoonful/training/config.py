@@ -1,4 +1,4 @@
-"""What a training run is: small frozen dataclasses, with a default for every setting.
+"""The settings of a training run: small frozen dataclasses, with a default for every setting.
 
 A setting is named by its path, `optimizer.lr`. Values come from a preset, from a file and from
 `--set`, in that order; each is checked for its type and range when it is set.
@@ -14,13 +14,16 @@ ValueError: there is no setting 'optimizer.rl'; did you mean 'optimizer.lr'?
 from __future__ import annotations
 
 import functools
+import inspect
 import json
+import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from spoonful import models
 from spoonful.data import protocols
 from spoonful.extras import require
 from spoonful.geometry.refine import Form
@@ -34,7 +37,7 @@ def _in(low: float, high: float = float("inf")) -> dict[str, tuple[float, float]
 
 @dataclass(frozen=True)
 class Data:
-    """Where pairs come from."""
+    """The corpus and the protocol of the pairs."""
 
     corpus: str = "synthetic"
     """"synthetic" (built in), a .pt, .npz, .npy or .safetensors file, or a folder of HDF5 files in
@@ -51,44 +54,27 @@ class Data:
     """The share of the training shapes that picks the best epoch."""
 
 
-@dataclass(frozen=True)
-class DCP:
-    """Deep Closest Point; see `spoonful.models.DCP`."""
+def _section(model: type) -> Any:
+    """The dataclass of a model's settings: the parameters of its constructor, but for the layer's.
 
-    embedding: Literal["dgcnn", "pointnet"] = "dgcnn"
-    pointer: Literal["transformer", "identity"] = "transformer"
-    head: Literal["svd", "mlp"] = "svd"
-    emb_dims: int = field(default=512, metadata=_in(8, 8192))
-    n_blocks: int = field(default=1, metadata=_in(1, 64))
-    n_heads: int = field(default=4, metadata=_in(1, 64))
-    ff_dims: int = field(default=1024, metadata=_in(1, 65536))
-    cycle: Literal["off", "on", "published"] = "off"
-
-
-@dataclass(frozen=True)
-class RPMNet:
-    """RPM-Net; see `spoonful.models.RPMNet`."""
-
-    features: tuple[str, ...] = ("xyz", "dxyz", "ppf")
-    feat_dim: int = field(default=96, metadata=_in(8, 4096))
-    radius: float = field(default=0.3, metadata=_in(1e-6))
-    neighbors: int = field(default=64, metadata=_in(1, 4096))
-    sinkhorn_iterations: int = field(default=5, metadata=_in(0, 1000))
-    slack: bool = True
-    train_iterations: int = field(default=2, metadata=_in(1, 100))
-    test_iterations: int = field(default=5, metadata=_in(1, 100))
-    inlier_weight: float = field(default=0.01, metadata=_in(0))
+    Numbers must not be negative; the constructor checks the rest, before any data are loaded.
+    """
+    kinds = get_type_hints(model.__init__)  # type: ignore[misc]
+    made: list[tuple[str, Any, Any]] = []
+    for name, parameter in inspect.signature(model).parameters.items():
+        if name in ("refine", "loss_on"):  # these are settings of the section `refine`
+            continue
+        kind = kinds[name]
+        if get_origin(kind) is Sequence:
+            kind = tuple[get_args(kind)[0], ...]  # type: ignore[misc]
+        limits = _in(0, 1 << 16) if kind in (int, float) else {}
+        made.append((name, kind, field(default=parameter.default, metadata=limits)))
+    return make_dataclass(model.__name__, made, frozen=True, namespace={"__module__": __name__})
 
 
-@dataclass(frozen=True)
-class PointNetLK:
-    """PointNetLK; see `spoonful.models.PointNetLK`."""
-
-    dim: int = field(default=1024, metadata=_in(8, 65536))
-    pool: Literal["max", "avg"] = "max"
-    iterations: int = field(default=10, metadata=_in(1, 1000))
-    delta: float = field(default=1e-2, metadata=_in(1e-6, 0.9))
-    residual_weight: float = field(default=1.0, metadata=_in(0))
+DCP = _section(models.DCP)
+RPMNet = _section(models.RPMNet)
+PointNetLK = _section(models.PointNetLK)
 
 
 @dataclass(frozen=True)
@@ -96,7 +82,7 @@ class Refine:
     """The refinement layer; see `spoonful.geometry.SpoonfulLayer`."""
 
     mode: Literal["none", "source", "target", "perturbed", "detached"] = "none"
-    """No layer; the paper's, in source or target form; or a start that is perturbed or detached."""
+    """No layer; the paper's layer in source or target form; or a perturbed or detached start."""
     form: Form = "source"
     """The form used with a perturbed or detached start."""
     iterations: int = field(default=5, metadata=_in(1, 1000))
@@ -105,7 +91,7 @@ class Refine:
     max_degrees: float = field(default=60.0, metadata=_in(1e-6, 180))
     """The bound of a perturbation."""
     schedule: Literal["constant", "shrinking"] = "constant"
-    """Whether that bound stays, or falls in a straight line to zero at the end of the run."""
+    """A constant bound, or one that falls linearly to zero at the end of the run."""
     starts: int = field(default=1, metadata=_in(1, 1000))
     """Perturbed starts for each pair."""
     precision: Literal["float32", "float64"] = "float32"
@@ -117,19 +103,19 @@ class Loss:
     """Terms beside the model's own loss, to compare the layer with; see `spoonful.losses`."""
 
     matches: float = field(default=0.0, metadata=_in(0))
-    """Weight of `match_loss`: how far matches lie from the truth, where the clouds overlap."""
+    """Weight of `match_loss`, the distance of matches from the truth where the clouds overlap."""
     extent: float = field(default=0.0, metadata=_in(0))
-    """Weight of `extent_loss`: how much smaller or larger than the source they are, all in all."""
+    """Weight of `extent_loss`, the size of the matches relative to the source."""
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """Adam, as both networks were published with, and its schedule."""
+    """Adam, which both networks were published with, and its schedule."""
 
     lr: float = field(default=1e-3, metadata=_in(0, 10))
     weight_decay: float = field(default=1e-4, metadata=_in(0, 10))
     milestones: tuple[float, ...] = (0.3, 0.6, 0.8)
-    """Where the rate falls, as shares of the whole run, so that a short run has them too."""
+    """When the rate falls, as shares of the whole run, so that a short run has them too."""
     gamma: float = field(default=0.1, metadata=_in(0, 1))
     """The factor by which it falls."""
     warmup: float = field(default=0.0, metadata=_in(0, 1))
@@ -137,22 +123,22 @@ class Optimizer:
     clip: float | None = field(default=None, metadata=_in(1e-12))
     """The gradient's largest norm; None to leave it as it is."""
     ema: float = field(default=0.0, metadata=_in(0, 1))
-    """Decay of an average of the weights, which is then what is validated and kept; 0 for none."""
+    """Decay of an average of the weights, which is then validated and kept; 0 for none."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long to train; the first that is given of steps, seconds and epochs."""
+    """The length of the run; steps come before seconds, and seconds before epochs."""
 
     epochs: float = field(default=250.0, metadata=_in(0.001))
     steps: int | None = field(default=None, metadata=_in(1))
     seconds: float | None = field(default=None, metadata=_in(1))
-    """As many steps as fit; found out in the first of them, and fixed from then on."""
+    """As many steps as fit; the first steps measure how many, and then the number is fixed."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """How it runs; nothing here changes what is learned but for rounding."""
+    """The execution of the run; these settings change what is learned by rounding alone."""
 
     device: str = "auto"
     """"auto" takes an accelerator if there is one."""
@@ -173,7 +159,7 @@ class Runtime:
     max_skipped: int = field(default=20, metadata=_in(1))
     """Stop after this many batches in a row without a finite loss."""
     tensorboard: bool = True
-    """Write TensorBoard files where the package is installed."""
+    """Write TensorBoard files if the package is installed."""
 
 
 @dataclass(frozen=True)
@@ -186,9 +172,9 @@ class Config:
     """Of the weights, of the pairs, and of perturbed starts."""
     model: Literal["dcp", "rpmnet", "pointnetlk"] = "dcp"
     data: Data = field(default_factory=Data)
-    dcp: DCP = field(default_factory=DCP)
-    rpmnet: RPMNet = field(default_factory=RPMNet)
-    pointnetlk: PointNetLK = field(default_factory=PointNetLK)
+    dcp: Any = field(default_factory=DCP)
+    rpmnet: Any = field(default_factory=RPMNet)
+    pointnetlk: Any = field(default_factory=PointNetLK)
     refine: Refine = field(default_factory=Refine)
     loss: Loss = field(default_factory=Loss)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -197,7 +183,8 @@ class Config:
 
     def __post_init__(self) -> None:
         for path, value, kind, allowed in _settings(self):
-            _check(path, value, kind, allowed)
+            if _converted(path, value, kind, allowed) != value:
+                raise ValueError(f"{path} must be of type {_name(kind)}, got {value!r}")
         protocols.get(self.data.protocol)
         if self.model == "pointnetlk" and self.refine.mode != "none":
             raise ValueError(
@@ -248,14 +235,15 @@ def override(config: Config, settings: Iterable[str]) -> Config:
 
 
 def load(path: str | Path, base: Config | None = None) -> Config:
-    """A configuration from a JSON or YAML file; what it leaves out is as in `base`."""
+    """A configuration from a YAML, TOML or JSON file; other settings are those of `base`."""
     path = Path(path)
     text = path.read_text()
+    mistakes: tuple[type[Exception], ...] = (ValueError,)
     if path.suffix in (".yaml", ".yml"):
         yaml = require("yaml", extra="train", why="Reading YAML files")
-        read, mistakes = yaml.safe_load, yaml.YAMLError
+        read, mistakes = yaml.safe_load, (ValueError, yaml.YAMLError)
     else:
-        read, mistakes = json.loads, json.JSONDecodeError
+        read = tomllib.loads if path.suffix == ".toml" else json.loads
     try:
         values = read(text)
     except mistakes as error:
@@ -263,15 +251,6 @@ def load(path: str | Path, base: Config | None = None) -> Config:
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold settings by name, got a {type(values).__name__}")
     return from_dict(values, base)
-
-
-def names() -> list[str]:
-    """The names of all settings.
-
-    >>> names()[:3]
-    ['name', 'seed', 'model']
-    """
-    return [path for path, *_ in _settings(Config())]
 
 
 @functools.cache
@@ -310,7 +289,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 def _with(config: Config, path: str, value: Any) -> Config:
     if path == "refine":  # the one section with an obvious short form
         path = "refine.mode"
-    known = {name: kind for name, _, kind, _ in _settings(config)}
+    known = {name: limits for name, _, *limits in _settings(config)}
     if path not in known:
         if (meant := _meant(path, list(known))) is not None:
             raise ValueError(f"there is no setting {path!r}; did you mean {meant!r}?")
@@ -319,13 +298,14 @@ def _with(config: Config, path: str, value: Any) -> Config:
             f"there is no setting {path!r}; they are named as 'optimizer.lr', in the sections "
             f"{', '.join(sections)}"
         )
-    return _replaced(config, path.split("."), _parsed(path, value, known[path]))
+    return _replaced(config, path.split("."), _converted(path, value, *known[path]))
 
 
 def _meant(path: str, known: Sequence[str]) -> str | None:
     """The setting that was perhaps meant: one much like it, or of its last word, or a bit like it.
 
-    >>> _meant("optimiser.lr", names()), _meant("lr", names()), _meant("shoe.size", names())
+    >>> known = ["seed", "optimizer.lr"]
+    >>> _meant("optimiser.lr", known), _meant("lr", known), _meant("shoe.size", known)
     ('optimizer.lr', 'optimizer.lr', None)
     """
     if (much := closest(path, known, likeness=0.75)) is not None:
@@ -341,60 +321,58 @@ def _replaced(section: Any, path: list[str], value: Any) -> Any:
     return replace(section, **{path[0]: value})
 
 
-def _parsed(path: str, value: Any, kind: Any) -> Any:
-    """Text or plain data as the type of a setting."""
-    if get_origin(kind) in (types.UnionType, Union):
-        if value is None or value in ("none", "null", ""):
-            return None
-        kind = next(option for option in get_args(kind) if option is not type(None))
-    if get_origin(kind) is tuple:
-        parts = [part for part in value.split(",") if part] if isinstance(value, str) else value
-        return tuple(_parsed(path, part, get_args(kind)[0]) for part in parts)
-    if get_origin(kind) is Literal and "on" in get_args(kind) and str(value).lower() in _BOOLS:
-        return "on" if _BOOLS[str(value).lower()] else "off"  # YAML reads the words as booleans
-    if kind is bool and str(value).lower() in _BOOLS:
-        return _BOOLS[str(value).lower()]
-    if kind in (int, float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"{path} must be a number, got {value!r}") from None
-        if kind is float:
-            return number
-        if number.is_integer():
-            return int(value) if isinstance(value, int) else int(number)
-        raise ValueError(f"{path} must be a whole number, got {value!r}")
-    return value
-
-
-_BOOLS = {"true": True, "yes": True, "on": True, "1": True} | {
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
+_BOOLS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 
 
-def _check(path: str, value: Any, kind: Any, allowed: tuple[float, float] | None) -> None:
-    """Raise a `ValueError` unless `value` is of the type and in the range of the setting."""
+def _converted(path: str, value: Any, kind: Any, allowed: tuple[float, float] | None) -> Any:
+    """Text or plain data as the type of a setting, or a `ValueError` that names the setting."""
     if get_origin(kind) in (types.UnionType, Union):
-        if value is None:
-            return
+        if value in (None, "none", "null", ""):
+            return None
         kind = next(option for option in get_args(kind) if option is not type(None))
+    if get_origin(kind) is tuple:
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple):
+            raise ValueError(f"{path} must be a list, got {value!r}")
+        one = get_args(kind)[0]
+        return tuple(_converted(path, part, one, allowed) for part in parts if part != "")
+    word = str(value).lower()
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            choices = get_args(kind)
+        choices = get_args(kind)
+        if "on" in choices and word in _BOOLS:  # YAML reads the words as booleans
+            value = "on" if _BOOLS[word] else "off"
+        if value not in choices:
             close = closest(str(value), choices)
             hint = "" if close is None else f"; did you mean {close!r}?"
             raise ValueError(f"{path} must be one of {', '.join(choices)}; got {value!r}{hint}")
-    elif get_origin(kind) is tuple:
-        for part in value:
-            _check(path, part, get_args(kind)[0], allowed)
-    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
-        pass
-    elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{path} must be of type {kind.__name__}, got {value!r}")
-    if allowed is not None and not allowed[0] <= value <= allowed[1]:
+        return value
+    if kind is bool and word in _BOOLS:
+        return _BOOLS[word]
+    if kind in (int, float) and not isinstance(value, bool):
+        return _number(path, value, kind, allowed)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{path} must be of type {_name(kind)}, got {value!r}")
+    return value
+
+
+def _number(path: str, value: Any, kind: type, allowed: tuple[float, float] | None) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{path} must be a number, got {value!r}") from None
+    if kind is int:
+        if not number.is_integer():
+            raise ValueError(f"{path} must be a whole number, got {value!r}")
+        number = value if isinstance(value, int) else int(number)
+    if allowed is not None and not allowed[0] <= number <= allowed[1]:
         low, high = allowed
         most = "" if high == float("inf") else f" and at most {high:g}"
-        raise ValueError(f"{path} must be at least {low:g}{most}, got {value:g}")
+        raise ValueError(f"{path} must be at least {low:g}{most}, got {number:g}")
+    return number
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))

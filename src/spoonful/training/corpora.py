@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -14,7 +13,10 @@ from spoonful.data import places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
-from spoonful.training import tensorfile
+from spoonful.models.checkpoints import read_tensors
+
+if TYPE_CHECKING:
+    from spoonful.data.scans import ScanPair
 
 # Whole numbers in a file are coordinates in ten-thousandths.
 _TICKS = 10_000
@@ -27,11 +29,11 @@ def load(
     """Load a corpus.
 
     Args:
-        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one where
-            datasets are kept (`spoonful.data.places`), as "modelnet40". Files hold "points"
-            (S, P, 3) and, where known, "normals" (S, P, 3) and "labels" (S,), under
-            these names in .pt, .npz and .safetensors files; .pt files may have "categories", a
-            list of names. A .npy file is one array, (S, P, 3) or with normals (S, P, 6).
+        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one in a folder
+            of datasets (`spoonful.data.places`), as "modelnet40". Files of type .pt, .npz and
+            .safetensors hold "points" (S, P, 3) and optionally "normals" (S, P, 3) and "labels"
+            (S,); .pt files may have "categories", a list of names. A .npy file is one array,
+            (S, P, 3) or with normals (S, P, 6).
             "{split}" in a file's name stands for the split. Points that are whole numbers are
             ten-thousandths.
         split: "train" or "test".
@@ -47,9 +49,9 @@ def load(
     if not path.exists() and path.name == str(path) and name != "modelnet40":
         path = places.find(path.name, files=True) or path
     if path.is_dir() or name == "modelnet40":
-        loader = importlib.import_module("spoonful.data.modelnet40")
-        corpus: Corpus = loader.load(split, root=path if path.is_dir() else None)
-        return corpus
+        from spoonful.data import modelnet40  # needs numpy
+
+        return modelnet40.load(split, root=path if path.is_dir() else None)
     if path.suffix not in _KINDS:
         raise ValueError(
             f"data.corpus must be 'synthetic', a folder, a file of type {', '.join(_KINDS)}, or "
@@ -61,41 +63,31 @@ def load(
     return _corpus(name, _contents(path), path)
 
 
-def load_scans(name: str, protocol: Protocol) -> list[Any]:
-    """Load the pairs of scans for a protocol of scans.
+def load_scans(name: str, protocol: Protocol) -> list[ScanPair]:
+    """Load the training pairs of scans for a protocol of scans.
 
     Args:
-        name: "3dmatch", where datasets are kept, or a folder of scenes.
+        name: "3dmatch", found in a folder of datasets, or a folder of scenes.
         protocol: says how many points a scan has and how much of it must overlap.
     """
-    loader = importlib.import_module("spoonful.data.threedmatch")
-    pairs: list[Any] = loader.load_pairs(
+    from spoonful.data import threedmatch  # needs numpy
+
+    return threedmatch.load_pairs(
         None if name == "3dmatch" else name,
+        split="train",
         min_overlap=protocol.min_overlap or 0.0,
         points=protocol.points,
     )
-    return pairs
 
 
-def save(corpus: Corpus, path: str | Path, *, compact: bool = False) -> None:
-    """Write a corpus to a file that `load` reads on a machine with nothing but torch.
-
-    Args:
-        corpus: the shapes.
-        path: a .pt file.
-        compact: round coordinates to 1e-4 and normals to 1/127, for a file of three eighths the
-            size.
-    """
+def save(corpus: Corpus, path: str | Path) -> None:
+    """Write a corpus to a .pt file that `load` reads with torch alone."""
     if Path(path).suffix not in (".pt", ".pth"):
         raise ValueError(f"path must end in .pt, got {str(path)!r}")
-    points, normals = corpus.points.cpu(), corpus.normals
-    content: dict[str, Any] = {"labels": corpus.labels.cpu(), "categories": [*corpus.categories]}
-    if compact and points.abs().max() * _TICKS > torch.iinfo(torch.int16).max:
-        raise ValueError("compact is for shapes in the unit ball, got coordinates beyond 3.27")
-    content["points"] = (points * _TICKS).round().to(torch.int16) if compact else points
-    if normals is not None:
-        content["normals"] = (normals.cpu() * 127).round().to(torch.int8) if compact else normals
-    torch.save(content, path)
+    content: dict[str, Any] = {"points": corpus.points.cpu(), "labels": corpus.labels.cpu()}
+    if corpus.normals is not None:
+        content["normals"] = corpus.normals.cpu()
+    torch.save({**content, "categories": [*corpus.categories]}, path)
 
 
 def _contents(path: Path) -> dict[str, Any]:
@@ -112,7 +104,7 @@ def _contents(path: Path) -> dict[str, Any]:
             content = {name: torch.from_numpy(array) for name, array in arrays.items()}
             return content if names is None else {**content, "categories": names.tolist()}
         case ".safetensors":
-            return {**tensorfile.read(path)[0]}
+            return {**read_tensors(path)[0]}
         case _:
             content = torch.load(path, map_location="cpu", weights_only=True)
             if not isinstance(content, dict):

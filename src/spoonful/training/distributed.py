@@ -1,19 +1,18 @@
 """Several processes that train one model, as `torchrun` starts them.
 
 Every process makes the whole global batch from the same random numbers and takes its slice, so a
-run sees the same pairs on one process and on many. Gradients travel as one flat vector: these
-networks are small, and one message is faster than many.
+run has the same pairs with one process and with many. Gradients are reduced as one flat vector:
+these networks are small, and one message is faster than many.
 
-Batch norms take their statistics over all processes, so DCP too learns on several what it learns on
-one; only the published MLP head has plain ones. The random turns of perturbed starts are a process'
-own.
+Batch norms take their statistics over all processes, except those of the published MLP head. Each
+process draws its own random turns for perturbed starts.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import torch
@@ -21,7 +20,6 @@ import torch.distributed as dist
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.geometry import Pose
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Group:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes files and talks."""
+        """True for the process that writes files and shows progress."""
         return self.rank == 0
 
     def slice(self, batch: Batch) -> Batch:
@@ -48,7 +46,7 @@ class Group:
         if self.size == 1:
             return batch
         share = len(batch) // self.size
-        return part(batch, slice(self.rank * share, (self.rank + 1) * share))
+        return batch.part(slice(self.rank * share, (self.rank + 1) * share))
 
     def mean_(self, tensors: Sequence[Tensor]) -> None:
         """Replace the tensors by their means over all processes."""
@@ -76,7 +74,7 @@ class Group:
 
 
 def join(device: str = "auto") -> tuple[Group, torch.device]:
-    """Join the processes that `torchrun` started, if it did; and choose this one's device."""
+    """Join the processes that `torchrun` started, if any, and choose this one's device."""
     size = int(os.environ.get("WORLD_SIZE", 1))
     local = int(os.environ.get("LOCAL_RANK", 0))
     if device == "auto":
@@ -95,7 +93,7 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
 
 
 def known_device(text: str, name: str) -> torch.device:
-    """The device that a user named, if there is one here.
+    """The device that a user named, or a `ValueError` if this machine has none.
 
     >>> known_device("gpu", "runtime.device")
     Traceback (most recent call last):
@@ -114,14 +112,3 @@ def leave(group: Group) -> None:
     """End the group, if `join` made it."""
     if group.own:
         dist.destroy_process_group()
-
-
-def part(batch: Batch, rows: slice) -> Batch:
-    """Some of the pairs of a batch."""
-    cut = {
-        each.name: value[rows]
-        for each in fields(batch)
-        if isinstance(value := getattr(batch, each.name), Tensor)
-    }
-    pose = None if batch.pose is None else Pose(*(values[rows] for values in batch.pose))
-    return replace(batch, pose=pose, **cut)

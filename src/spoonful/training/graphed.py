@@ -1,24 +1,21 @@
-"""Steps as one CUDA graph: recorded once, then replayed without Python or launches between kernels.
+"""Training steps and validation passes as CUDA graphs: recorded once, then replayed.
 
-A training step of these networks is a thousand small kernels, and a host takes longer to launch
-them than a fast device to run them. Replayed, the device alone decides how long a step takes. The
-same goes for the network's forward pass on the validation pairs.
+A training step of these networks is a thousand small kernels. A host takes longer to launch them
+than a fast device to run them; a replayed graph needs a single launch.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Generic, TypeVar
 
 import torch
-from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.registration import Registration
-from spoonful.training.step import Outcome, Stepper
+from spoonful.training.step import StepOutcome, Stepper
 
 # Calls before one is recorded: kernels are compiled and choose their algorithms in them.
 _FIRST = 3
@@ -29,12 +26,12 @@ T = TypeVar("T")
 class Recorded(Generic[T]):
     """A function of batches, as one CUDA graph; called like the function.
 
-    The first calls run as usual, and so do all if recording fails, with a warning. What a replay
-    returns stays where it is, and the next replay writes over it: copy what is to be kept.
+    The first calls run without a graph. If recording fails, there is a warning and all calls do.
+    The next replay overwrites the result of a replay: copy it to keep it.
 
     Args:
-        function: works on the current CUDA device and never waits for it. Whatever it depends on
-            besides its batch must stay where it is.
+        function: works on the current CUDA device and never waits for it. All tensors that it
+            uses besides its batch must keep their memory.
     """
 
     def __init__(self, function: Callable[[Batch], T]) -> None:
@@ -47,22 +44,26 @@ class Recorded(Generic[T]):
         self._refused = False
 
     def fits(self, batch: Batch) -> bool:
-        """Whether the batch has the shape of the first one, and so of what is recorded."""
+        """True if the batch has the shapes of the first batch, which are those of the graph."""
         return self._batch is None or _same_shape(self._batch, batch)
 
     def __call__(self, batch: Batch) -> T:
         """The function's result; the batch must fit."""
         if self._batch is None:
-            self._batch = _like(batch)
-        _copy(batch, self._batch)
+            self._batch = batch.apply(
+                lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+            )
+        own = self._batch.tensors()
+        for name, value in batch.tensors().items():
+            own[name].copy_(value)
         self._calls += 1
         if self._calls <= _FIRST or self._refused:
             return self._aside(self._batch)
         if self._graph is None:
             self._record(self._batch)
         if self._graph is None:
-            # Not where the failure is caught: until it is forgotten it holds on to what was
-            # recorded, and to gradients that belong to the recording.
+            # Not in the handler of the failure: the exception keeps the recording alive, and
+            # gradients that belong to it.
             return self._aside(self._batch)
         self._graph.replay()
         assert self._result is not None
@@ -73,7 +74,7 @@ class Recorded(Generic[T]):
         try:
             with torch.cuda.graph(graph, stream=self._stream):
                 result = self._function(batch)
-        except RuntimeError as error:  # it waits for the device, or a library in it does
+        except RuntimeError as error:  # something in the function waits for the device
             self._refused = True
             warnings.warn(
                 "not recorded as a CUDA graph, and so slower: " + str(error).splitlines()[0],
@@ -83,10 +84,10 @@ class Recorded(Generic[T]):
             self._graph, self._result = graph, result
 
     def _aside(self, batch: Batch) -> T:
-        """The function on another stream, as recording needs it done before.
+        """Run the function on a side stream, which recording needs.
 
-        It is always the same stream, and the one that is recorded: autograd remembers where a
-        weight's gradient was first summed up, and each stream keeps memory of its own.
+        It is always the stream that is recorded: autograd remembers the stream on which a
+        weight's gradient was first accumulated, and each stream has its own memory pool.
         """
         if self._stream is None:
             self._stream = torch.cuda.Stream()
@@ -100,25 +101,24 @@ class Recorded(Generic[T]):
 class GraphedSteps:
     """A `Stepper` whose steps are replayed; called like one.
 
-    Steps on batches of another shape than the first are taken as usual. Random numbers of
-    perturbed starts go on from replay to replay, though not in the order of usual steps.
+    Steps on batches of another shape than the first run without a graph. Random numbers of
+    perturbed starts change from replay to replay, but differ from those of steps without a graph.
 
     Args:
-        stepper: on a CUDA device. Whatever its model is told from step to step, other than by
-            batches and the learning rate, must stay as it is.
+        stepper: on a CUDA device. Only batches and the learning rate may change between steps.
     """
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
         self._step = Recorded(stepper.step)
 
-    def __call__(self, batch: Batch, lr: float) -> Outcome:
+    def __call__(self, batch: Batch, lr: float) -> StepOutcome:
         """Take a step."""
         if not self._step.fits(batch):
             return self._stepper(batch, lr)
         self._stepper.set_rate(lr)
         loss, norm, skipped, pose = self._step(batch)
-        return Outcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
+        return StepOutcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
 
 
 class GraphedForward:
@@ -133,7 +133,7 @@ class GraphedForward:
         self._forward = Recorded(stepper.forward)
 
     def __call__(self, batch: Batch) -> Registration:
-        """Register a batch; of the result, only what validation looks at."""
+        """Register a batch; returns the parts of the result that validation uses."""
         if not self._forward.fits(batch):
             return self._stepper.forward(batch)
         found = self._forward(batch)
@@ -148,34 +148,6 @@ def _copied(pose: Pose) -> Pose:
     return Pose(*(part.clone() for part in pose))
 
 
-def _tensors(batch: Batch) -> dict[str, Tensor]:
-    """All tensors of a batch, by name."""
-    found: dict[str, Tensor] = {}
-    for each in fields(batch):
-        value = getattr(batch, each.name)
-        if isinstance(value, Tensor):
-            found[each.name] = value
-        elif isinstance(value, Pose):
-            found |= {f"{each.name}.{name}": part for name, part in value._asdict().items()}
-    return found
-
-
-def _like(batch: Batch) -> Batch:
-    """A batch of the same shape, in memory of its own."""
-    own = {
-        each.name: torch.empty(value.shape, dtype=value.dtype, device=value.device)
-        for each in fields(batch)
-        if isinstance(value := getattr(batch, each.name), Tensor)
-    }
-    pose = None if batch.pose is None else Pose(*(torch.empty_like(part) for part in batch.pose))
-    return replace(batch, pose=pose, **own)
-
-
 def _same_shape(one: Batch, other: Batch) -> bool:
-    shapes = [{name: x.shape for name, x in _tensors(batch).items()} for batch in (one, other)]
+    shapes = [{name: x.shape for name, x in each.tensors().items()} for each in (one, other)]
     return shapes[0] == shapes[1]
-
-
-def _copy(batch: Batch, into: Batch) -> None:
-    for value, place in zip(_tensors(batch).values(), _tensors(into).values(), strict=True):
-        place.copy_(value)

@@ -6,23 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spoonful.files import plain, write_whole
+from spoonful.files import json_ready, write_whole
 
 
 class Journal:
     """`log.jsonl` in a run's folder.
 
-    A killed run may have logged an epoch that it has to do again: `rewind` drops such lines.
+    A killed run may have logged an epoch that it will repeat: `rewind` drops such lines.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "log.jsonl"
 
     def add(self, line: dict[str, Any]) -> None:
-        """Append a line. Numbers that are not finite, which JSON has no word for, become null."""
+        """Append a line. Numbers that are not finite become null."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "a") as file:
-            file.write(json.dumps(plain(line)) + "\n")
+            file.write(json.dumps(json_ready(line)) + "\n")
 
     def rewind(self, epochs: int) -> None:
         """Keep the lines of the first `epochs` epochs."""
@@ -32,7 +32,7 @@ class Journal:
             write_whole(self.path, text)
 
     def lines(self) -> list[dict[str, Any]]:
-        """All whole lines; a last one that was cut off is left out."""
+        """All complete lines; a truncated last line is left out."""
         if not self.path.is_file():
             return []
         whole = self.path.read_text().split("\n")[:-1]

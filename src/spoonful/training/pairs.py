@@ -1,9 +1,8 @@
-"""The pairs of a run: one part of the training shapes to fit, another to pick the best epoch by."""
+"""The pairs of a run: training shapes to fit, and others that pick the best epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +21,7 @@ class TrainingPairs:
 
     Args:
         protocol: the card.
-        data: the training shapes, or pairs of scans; the test set never comes here.
+        data: the training shapes, or pairs of scans; never the test set.
         device: where pairs are made.
         batch_size: pairs in a training batch.
         validation: the share of the shapes kept for validation.
@@ -53,19 +52,18 @@ class TrainingPairs:
                 "set rpmnet.features=xyz,dxyz or bring normals"
             )
         protocol.check(data)
-        fit: Any
-        kept: Any
         if isinstance(data, Corpus):
-            # Another corpus, of the shapes' numbers, goes through the same cuts.
-            count = torch.arange(len(data)).view(-1, 1, 1).double()
-            numbered = protocol.select(replace(data, points=count, normals=None), "train")
-            self.numbers = split_validation(numbered, validation)[0].points.flatten().long()
-            fit, kept = split_validation(protocol.select(data, "train"), validation)
-            fit, kept, made_on = fit.to(device), kept.to(device), device
+            numbers = protocol.members(data, "train").cpu()
+            first, second = split_validation(len(numbers), validation)
+            self.numbers = numbers[first]
+            fit: Any = data.select(self.numbers).to(device)
+            kept: Any = data.select(numbers[second]).to(device)
+            made_on = device
         else:
-            self.numbers = torch.tensor(split_validation(range(len(data)), validation)[0])
-            fit, kept = split_validation(data, validation)
-            made_on = torch.device("cpu")  # where scans are read to
+            first, second = split_scenes(data, validation)
+            self.numbers = torch.tensor(first)
+            fit, kept = ([data[i] for i in part] for part in (first, second))
+            made_on = torch.device("cpu")  # the device of scans
         if batch_size > len(fit):
             raise ValueError(
                 f"data.batch_size must be at most {len(fit)}, the number of shapes to train on, "
@@ -82,7 +80,6 @@ class TrainingPairs:
             batch_size=1,
             generator=torch.Generator(made_on).manual_seed(0),
             normals=normals,
-            reuse=False,
         )
         every = torch.arange(len(kept), device=made_on)
         self.validation = [fixed.pairs(some).to(device) for some in every.split(batch_size)]
@@ -92,8 +89,22 @@ class TrainingPairs:
         return len(self._pairs)
 
     def epoch(self, skip: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch but for the first `skip`."""
+        """The batches of an epoch without the first `skip`."""
         batches = iter(self._pairs)
         for _ in range(skip):
             next(batches)
         return (batch.to(self._device) for batch in batches)
+
+
+def split_scenes(pairs: Sequence[ScanPair], fraction: float) -> tuple[list[int], list[int]]:
+    """The numbers of the pairs to fit and of those for validation; they share no scene.
+
+    Pairs of a single scene are split by pair.
+    """
+    scenes = [pair.name.rpartition("/")[0] for pair in pairs]
+    names = sorted(set(scenes))
+    if len(names) < 2:
+        return split_validation(len(pairs), fraction)
+    fit = {names[i] for i in split_validation(len(names), fraction)[0]}
+    numbers = range(len(pairs))
+    return [i for i in numbers if scenes[i] in fit], [i for i in numbers if scenes[i] not in fit]

@@ -4,12 +4,12 @@ The schedules are the published ones: Deep Closest Point's `main.py` (Adam, rate
 decay 1e-4, 250 epochs of batches of 32, a tenth of the rate after 75, 150 and 200) and RPM-Net's
 `train.py` (Adam, rate 1e-4, 1000 epochs of batches of 8, validated every 4). Neither clips
 gradients. PointNetLK's `train_pointlk.py` has Adam at 1e-3, 200 epochs of batches of 32 and no
-schedule; it starts from the features of a classifier, where ours are learned from nothing, with
-clipped gradients, because Gauss-Newton steps on unlearned features can be wild.
+schedule. It starts from the features of a classifier. Ours are learned from scratch, with clipped
+gradients, because Gauss-Newton steps on untrained features can be very large.
 
-A name may go on with "+" and a mode of the layer, "dcp/unseen+perturbed", and with "+matches" for a
-loss on the matches themselves, which in our experiments helped far more (docs/analysis.md).
-PointNetLK has no matches, and so neither.
+A "+" after a name adds a mode of the layer, as in "dcp/unseen+perturbed". "+matches" adds a loss on
+the matches, which helped far more in our experiments (docs/analysis.md). PointNetLK has no matches
+and takes neither.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _PRESETS = {
         rpmnet=RPMNet(feat_dim=32, neighbors=16, test_iterations=3),
         optimizer=Optimizer(lr=1e-3, weight_decay=0.0, milestones=(0.6, 0.85), clip=1.0),
         budget=Budget(steps=144),
-        # Over before a compiler is done.
+        # The run takes less time than compilation.
         runtime=Runtime(checkpoint_seconds=20.0, compile="off", graph="off"),
     ),
 }
@@ -76,7 +76,7 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str) -> Config:
-    """The preset called `name`, perhaps with a mode of the layer, or "matches", after a "+".
+    """The preset called `name`, with a mode of the layer or "matches" after each "+".
 
     >>> get("dcp/unseen+target").refine.mode
     'target'

@@ -1,4 +1,4 @@
-"""What changes over a run, the learning rate and the perturbation, and how long a run is."""
+"""The learning rate and the perturbation over a run, and durations as text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def seconds(text: str) -> float:
 
 
 def clock(duration: float) -> str:
-    """A duration for people.
+    """A duration as text.
 
     >>> clock(75), clock(4000)
     ('1:15', '1:06:40')

@@ -1,8 +1,8 @@
-"""The weights that come with the package: small files, each with a card that says where it is from.
+"""The weights that come with the package: small files, each with a card on its origin.
 
-A shipped model is a run's best weights, as `spoonful train` wrote them, in half precision where
-that keeps their numbers, and a card beside them: `NAME.json` for programs, `NAME.md` for people.
-Loading compares the file with the hash in its card, so what is measured is what was shipped.
+A shipped model is a run's best weights, as `spoonful train` wrote them, possibly in half precision,
+and a card beside them: `NAME.json` for programs, `NAME.md` for readers. Loading verifies the file
+against the hash in its card.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,12 @@ DEFAULTS = {
 
 
 class DamagedWeights(ValueError):
-    """Shipped weights are not what their card says."""
+    """Shipped weights do not match their card."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a shipped model.
+    """The description of a shipped model.
 
     Attributes:
         name: what users type.
@@ -84,10 +84,10 @@ def names(folder: Path = FOLDER) -> tuple[str, ...]:
 
 
 def card(name: str, folder: Path = FOLDER) -> Card:
-    """What is known of a shipped model.
+    """The card of a shipped model.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: no shipped model has that name.
     """
     cards = {there: folder / f"{there}.json" for there in names(folder)}
     return Card(**json.loads(named(name, cards, what="shipped model").read_text()))
@@ -102,7 +102,7 @@ def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -
         folder: where weights are.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: no shipped model has that name.
         DamagedWeights: the file is not the one that its card describes.
     """
     about = card(name, folder)
@@ -125,7 +125,7 @@ def publish(
     licence: str = "",
     folder: Path = FOLDER,
 ) -> Card:
-    """Put a run's best weights among the shipped ones, with their card.
+    """Add a run's best weights to the shipped ones, with their card.
 
     Args:
         run: the run's folder, or a file of weights.
@@ -145,7 +145,7 @@ def publish(
     if half:
         weights = {n: w.half() if w.is_floating_point() else w for n, w in weights.items()}
     file = folder / f"{name}.safetensors"
-    checkpoint.write(file, found, weights)
+    checkpoint.write(replace(found, path=file, tensors=weights))
     about = Card(
         name=name,
         summary=summary,
@@ -168,7 +168,7 @@ def publish(
 
 
 def as_markdown(about: Card) -> str:
-    """The card, for people."""
+    """The card as Markdown."""
     rows = [
         ("model", f"{about.config.get('model', '')}, layer: {about.layer}"),
         ("training data", about.data),

@@ -1,7 +1,7 @@
-"""One step of optimisation: forward, backward, and a guard against numbers that are none.
+"""One step of optimisation: forward, backward, and a guard against losses that are not finite.
 
-Nothing here waits for the device. Whether a loss is finite is decided there, and there a batch
-that has none is skipped: weights, moments of Adam and batch statistics stay as they were.
+Nothing here waits for the device. The device itself skips a batch without a finite loss: weights,
+Adam's moments and batch statistics stay as they were.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from spoonful.training.config import Loss, Optimizer
 from spoonful.training.distributed import Group
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-# A source point has a counterpart if the target has a point this near to its true place: about two
-# spacings of a thousand points on a shape in the unit ball, and ten times the noise.
+# A source point has a counterpart if the target has a point this near to its true place. This is
+# about two spacings of a thousand points on a shape in the unit ball, and ten times the noise.
 _OVERLAP = 0.1
 
 
-class Outcome(NamedTuple):
-    """What a step did, still on the device.
+class StepOutcome(NamedTuple):
+    """The outcome of a step, still on the device.
 
     Attributes:
         loss: its loss, over all processes.
@@ -97,7 +97,7 @@ class Stepper:
             found: Registration = self.model(batch)
         return found
 
-    def __call__(self, batch: Batch, lr: float) -> Outcome:
+    def __call__(self, batch: Batch, lr: float) -> StepOutcome:
         """Take a step on this process' slice of `batch`."""
         self.set_rate(lr)
         return self.step(batch)
@@ -110,8 +110,8 @@ class Stepper:
         else:
             group["lr"] = lr
 
-    def step(self, batch: Batch) -> Outcome:
-        """Take a step at the rate that is set; nothing in it depends on the host."""
+    def step(self, batch: Batch) -> StepOutcome:
+        """Take a step at the current learning rate, without waiting for the device."""
         before = [buffer.clone() for buffer in self._buffers]
         output = self.forward(batch)
         loss = self.model.loss(output, batch) + added_terms(output, batch, self.terms)
@@ -129,15 +129,15 @@ class Stepper:
         for buffer, old in zip(self._buffers, before, strict=True):
             torch.where(skipped > 0, old, buffer, out=buffer)
         if self.average:
-            with torch.no_grad():  # or each average would remember all steps before it
+            with torch.no_grad():  # otherwise each average would keep the graph of all steps
                 torch._foreach_lerp_(
                     list(self.average.values()), self._parameters, 1 - self.settings.ema
                 )
-        return Outcome(loss, norm, skipped, output.pose.detach())
+        return StepOutcome(loss, norm, skipped, output.pose.detach())
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """The averaged weights in the model's place for a while, if an average is kept."""
+        """Put the averaged weights into the model for a while, if an average is kept."""
         if not self.average:
             yield
             return
@@ -154,7 +154,7 @@ class Stepper:
             return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def state(self) -> dict[str, Tensor]:
-        """Everything needed to go on, by name."""
+        """Everything needed to resume, by name."""
         state = {f"model.{name}": value for name, value in self.model.state_dict().items()}
         state |= {f"average.{name}": value for name, value in self.average.items()}
         for name, parameter in self._named.items():
@@ -163,7 +163,7 @@ class Stepper:
         return state
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave."""
+        """Resume from the tensors that `state` returned."""
         self.model.load_state_dict(under(state, "model."), strict=True)
         self._put_average(under(state, "average."))
         for name, parameter in self._named.items():
@@ -184,9 +184,9 @@ class Stepper:
 
 
 def added_terms(output: Registration, batch: Batch, terms: Loss) -> Tensor | float:
-    """The losses beside the model's own: directly of the matches, or of their extent.
+    """The losses beside the model's own: on the matches, or on their extent.
 
-    Of a model that matches in several rounds, they are of the last.
+    For a model that matches in several rounds, they use the last round.
     """
     if not (terms.matches or terms.extent):
         return 0.0

@@ -1,4 +1,4 @@
-"""Ctrl-C and a cluster's notice to leave: finish the step, write a checkpoint, stop."""
+"""SIGINT (Ctrl-C) and SIGTERM: finish the step, write a checkpoint, stop."""
 
 from __future__ import annotations
 
@@ -12,27 +12,31 @@ from types import FrameType
 
 @dataclass
 class Stop:
-    """Whether a signal has asked the run to stop."""
+    """A request to stop.
+
+    Attributes:
+        asked: whether a signal has arrived.
+    """
 
     asked: bool = False
 
 
-_heard: list[Stop] = []
+_active: list[Stop] = []
 
 
 @contextmanager
 def on_signals() -> Iterator[Stop]:
-    """Turn the first SIGINT or SIGTERM into a wish, and leave the second as it was.
+    """Record the first SIGINT or SIGTERM in a `Stop`; a second one has its usual effect.
 
-    Inside another one the wish is shared, so that who runs many trainings hears what stopped one.
-    Outside the main thread, where Python handles no signals, nothing changes.
+    Nested uses share one `Stop`, so that a loop over many trainings stops with the training that
+    a signal stopped. Outside the main thread, where Python handles no signals, nothing changes.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    if _heard:
-        yield _heard[-1]
+    if _active:
+        yield _active[-1]
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -42,10 +46,10 @@ def on_signals() -> Iterator[Stop]:
 
     for number in before:
         signal.signal(number, ask)
-    _heard.append(stop)
+    _active.append(stop)
     try:
         yield stop
     finally:
-        _heard.remove(stop)
+        _active.remove(stop)
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)

@@ -1,7 +1,7 @@
 """Many independent runs: seeds, presets and grids of settings, several at a time.
 
-Each run is a process of its own, in a folder of its own, and can be stopped at any moment; a sweep
-that is started again skips what is finished and goes on with the rest.
+Each run is a process of its own, in a folder of its own, and can be stopped at any moment. A sweep
+that is started again skips finished runs and resumes the others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,14 @@ from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
 
+STOPPED = 130  # exit code of a run that a signal stopped
 # Starting Python and writing a last checkpoint take some of a time limit.
 _MARGIN = 3.0
 
 
 @dataclass(frozen=True)
-class Job:
-    """One run of a sweep.
+class Run:
+    """One training run of a sweep.
 
     Attributes:
         name: of its folder.
@@ -43,14 +44,14 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a job stands.
+class RunState:
+    """The state of a run.
 
     Attributes:
-        name: the job's.
+        name: the run's.
         state: "finished", "stopped" by the time limit or a signal, "waiting" if it was never
             started, or "failed".
-        result: what `result.json` or the log's last line says.
+        result: the content of `result.json`, or the log's last line.
         message: why it failed.
     """
 
@@ -60,12 +61,12 @@ class Outcome:
     message: str = ""
 
 
-def jobs(
+def runs(
     configs: Iterable[Config],
     *,
     seeds: Sequence[int] | None = None,
     grid: Mapping[str, Sequence[str]] | None = None,
-) -> list[Job]:
+) -> list[Run]:
     """Every configuration with every seed and every combination of the grid's settings.
 
     Args:
@@ -75,7 +76,7 @@ def jobs(
 
     >>> from spoonful.training.presets import get
     >>> ablation = {"refine.iterations": ["1", "5"], "refine.loss_on": ["all", "last"]}
-    >>> [job.name for job in jobs([get("dcp/unseen+source")], grid=ablation)][:2]
+    >>> [run.name for run in runs([get("dcp/unseen+source")], grid=ablation)][:2]
     ['dcp-unseen-source-iterations=1-loss_on=all-seed0', ...]
     """
     made = []
@@ -88,28 +89,28 @@ def jobs(
             for seed in [config.seed] if seeds is None else seeds:
                 one = override(config, [*settings, f"seed={seed}"])
                 name = "-".join([config.name, *label, f"seed{seed}"])
-                made.append(Job(re.sub(r"[^\w.=-]+", "-", name), one))
-    twice = {job.name for job in made if sum(job.name == other.name for other in made) > 1}
+                made.append(Run(re.sub(r"[^\w.=-]+", "-", name), one))
+    twice = {run.name for run in made if sum(run.name == other.name for other in made) > 1}
     if twice:
         raise ValueError(f"two runs would share the folder {min(twice)!r}; name them apart")
     return made
 
 
 def sweep(
-    todo: Sequence[Job],
+    todo: Sequence[Run],
     out: str | Path,
     *,
     at_once: int = 1,
     seconds: float | None = None,
     cluster: bool = False,
     quiet: bool = False,
-) -> list[Outcome]:
-    """Run the jobs, and go on with those of an earlier call.
+) -> list[RunState]:
+    """Start the runs, and resume those of an earlier call.
 
     SIGINT (Ctrl-C) or SIGTERM stops all runs of this machine, with checkpoints.
 
     Args:
-        todo: the jobs.
+        todo: the runs.
         out: the folder that has, or gets, a folder for each.
         at_once: how many run at a time, on this machine, or on each GPU of a cluster.
         seconds: stop all runs after this time, with checkpoints.
@@ -117,45 +118,48 @@ def sweep(
         quiet: show no progress.
 
     Returns:
-        How each job stands, in order. A job that fails does not stop the others.
+        The state of each run, in order. A run that fails does not stop the others.
     """
     if at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
     out = Path(out)
     until = None if seconds is None else time.time() + seconds - _MARGIN
-    waiting = [job for job in todo if not _finished(out / job.name)]
-    # What was begun is finished first.
-    waiting.sort(key=lambda job: not checkpoint.found(out / job.name))
-    for job in waiting:
-        (out / job.name).mkdir(parents=True, exist_ok=True)
-        write_whole(_settings(out, job), json.dumps(job.config.as_dict(), indent=1))
-    say = _silent if quiet else _say
+    waiting = [run for run in todo if not _finished(out / run.name)]
+    # Runs that have begun are finished first.
+    waiting.sort(key=lambda run: not checkpoint.found(out / run.name))
+    for run in waiting:
+        write_whole(_settings(out, run), json.dumps(run.config.as_dict(), indent=1))
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr, flush=True)
+
     if len(waiting) < len(todo):
         say(f"{len(todo) - len(waiting)} of {len(todo)} runs are finished already")
     if cluster:
         failed = _on_cluster(waiting, out, at_once, until)
     else:
         failed = _on_this_machine(waiting, out, at_once, until, say)
-    outcomes = [_outcome(out / job.name, job.name, failed.get(job.name)) for job in todo]
-    write_whole(out / "sweep.json", json.dumps([vars(outcome) for outcome in outcomes], indent=1))
-    return outcomes
+    states = [_state(out / run.name, run.name, failed.get(run.name)) for run in todo]
+    write_whole(out / "sweep.json", json.dumps([vars(state) for state in states], indent=1))
+    return states
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as lines of text: name, state, steps, best validation errors."""
-    width = max((len(outcome.name) for outcome in outcomes), default=0)
+def table(states: Sequence[RunState]) -> str:
+    """The states as lines of text: name, state, steps, best validation errors."""
+    width = max((len(run.name) for run in states), default=0)
     lines = []
-    for outcome in outcomes:
-        best = outcome.result.get("best") or outcome.result.get("validation") or {}
-        text = f"{outcome.name:{width}}  {outcome.state:8}  step {outcome.result.get('step', 0):>7}"
+    for run in states:
+        best = run.result.get("best") or run.result.get("validation") or {}
+        text = f"{run.name:{width}}  {run.state:8}  step {run.result.get('step', 0):>7}"
         if best.get("rotation_degrees") is not None:
             text += f"  {best['rotation_degrees']:8.3f}°  {best['translation']:.5f}"
-        lines.append(f"{text}  {outcome.message}".rstrip())
+        lines.append(f"{text}  {run.message}".rstrip())
     return "\n".join(lines)
 
 
 def _on_this_machine(
-    waiting: list[Job], out: Path, at_once: int, until: float | None, say: Any
+    waiting: list[Run], out: Path, at_once: int, until: float | None, say: Callable[[str], None]
 ) -> dict[str, str]:
     """Run processes, `at_once` at a time; returns the reasons of those that failed."""
     environment = dict(os.environ)
@@ -168,32 +172,32 @@ def _on_this_machine(
         try:
             while (queue or running) and not stop.asked:
                 while queue and len(running) < at_once and (until is None or time.time() < until):
-                    job = queue.pop(0)
-                    with open(out / job.name / "output.txt", "ab") as output:
-                        running[job.name] = subprocess.Popen(
-                            _command(job, out, until), stdout=output, stderr=output, env=environment
+                    run = queue.pop(0)
+                    with open(out / run.name / "output.txt", "ab") as output:
+                        running[run.name] = subprocess.Popen(
+                            _command(run, out, until), stdout=output, stderr=output, env=environment
                         )
-                    say(f"{job.name}: started")
+                    say(f"{run.name}: started")
                 if not running:
                     break
                 time.sleep(0.1)
                 for name, process in list(running.items()):
                     if process.poll() is not None:
                         del running[name]
-                        if process.returncode and not stop.asked:
+                        if process.returncode not in (0, STOPPED) and not stop.asked:
                             failed[name] = _last_line(out / name / "output.txt")
-                        say(table([_outcome(out / name, name, failed.get(name))]))
+                        say(table([_state(out / name, name, failed.get(name))]))
         finally:
             for process in running.values():
                 process.terminate()
             for process in running.values():
                 process.wait()
     if stop.asked:
-        say("a signal stopped the sweep; the same command goes on")
+        say("a signal stopped the sweep; run the same command to resume")
     return failed
 
 
-def _on_cluster(waiting: list[Job], out: Path, at_once: int, until: float | None) -> dict[str, str]:
+def _on_cluster(waiting: list[Run], out: Path, at_once: int, until: float | None) -> dict[str, str]:
     """The same through Ray, which decides where each process runs."""
     ray = require("ray", extra="cluster", why="Running a sweep on a cluster")
     started = not ray.is_initialized()
@@ -202,62 +206,58 @@ def _on_cluster(waiting: list[Job], out: Path, at_once: int, until: float | None
     gpus = ray.cluster_resources().get("GPU", 0)
     resources = {"num_gpus": 1 / at_once, "num_cpus": 0} if gpus else {"num_cpus": 1}
 
-    def run(command: list[str], output: str) -> int:
+    def call(command: list[str], output: str) -> int:
         with open(output, "ab") as file:
             return subprocess.run(command, stdout=file, stderr=file, check=False).returncode
 
     try:
-        remote = ray.remote(**resources)(run)
+        remote = ray.remote(**resources)(call)
         folder = out.resolve()
         waits = {
-            job.name: remote.remote(
-                _command(job, folder, until), str(folder / job.name / "output.txt")
+            run.name: remote.remote(
+                _command(run, folder, until), str(folder / run.name / "output.txt")
             )
-            for job in waiting
+            for run in waiting
         }
         codes = {name: ray.get(reference) for name, reference in waits.items()}
     finally:
         if started:
             ray.shutdown()
-    return {name: _last_line(out / name / "output.txt") for name, code in codes.items() if code}
+    return {
+        name: _last_line(out / name / "output.txt")
+        for name, code in codes.items()
+        if code not in (0, STOPPED)
+    }
 
 
-def _command(job: Job, out: Path, until: float | None) -> list[str]:
+def _command(run: Run, out: Path, until: float | None) -> list[str]:
     limit = [] if until is None else ["--until", f"{until:.3f}"]
-    file = str(_settings(out, job))
-    folder = str(out / job.name)
+    file = str(_settings(out, run))
+    folder = str(out / run.name)
     return [sys.executable, "-m", "spoonful.training", "--config", file, "--out", folder, *limit]
 
 
-def _settings(out: Path, job: Job) -> Path:
-    return out / job.name / "config.json"
+def _settings(out: Path, run: Run) -> Path:
+    return out / run.name / "config.json"
 
 
 def _finished(folder: Path) -> bool:
     return (folder / checkpoint.RESULT).is_file()
 
 
-def _outcome(folder: Path, name: str, failure: str | None) -> Outcome:
+def _state(folder: Path, name: str, failure: str | None) -> RunState:
     if _finished(folder):
-        return Outcome(name, "finished", json.loads((folder / checkpoint.RESULT).read_text()))
+        return RunState(name, "finished", json.loads((folder / checkpoint.RESULT).read_text()))
     lines = [line for line in Journal(folder).lines() if "validation" in line]
     result = lines[-1] if lines else {}
     checkpoints = checkpoint.found(folder)
     if checkpoints:  # the log is of whole epochs
         result = {**result, "step": int(checkpoints[-1].stem.removeprefix("step-"))}
     if failure is not None:
-        return Outcome(name, "failed", result, failure)
-    return Outcome(name, "stopped" if checkpoints else "waiting", result)
+        return RunState(name, "failed", result, failure)
+    return RunState(name, "stopped" if checkpoints else "waiting", result)
 
 
 def _last_line(path: Path) -> str:
     lines = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
     return lines[-1] if lines else "it left no output"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _silent(text: str) -> None:
-    del text

@@ -1,8 +1,8 @@
-"""The training loop: steps, epochs, validation, checkpoints, and an honest stop.
+"""The training loop: steps, epochs, validation, checkpoints and resuming.
 
-A run is a function of its configuration. Stopped anywhere, by a time limit or by force, it goes on
-from its last checkpoint as if nothing had happened: weights, Adam's moments, random numbers and
-the place in the epoch are all in there.
+A run is a function of its configuration. A run that is stopped anywhere, by a time limit or by
+force, resumes from its last checkpoint with the same result: weights, Adam's moments, random
+numbers and the position in the epoch are all in the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from torch import Tensor
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.files import check_folder, plain, write_whole
+from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
+from spoonful.models.checkpoints import fit
 from spoonful.training import build, checkpoint, corpora, distributed
-from spoonful.training.board import Board
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
 from spoonful.training.graphed import GraphedForward, GraphedSteps
@@ -32,12 +32,13 @@ from spoonful.training.journal import Journal
 from spoonful.training.pairs import TrainingPairs
 from spoonful.training.progress import Display
 from spoonful.training.schedule import rate, turn_bound
-from spoonful.training.step import Outcome, Stepper
+from spoonful.training.step import StepOutcome, Stepper
 from spoonful.training.stopping import Stop, on_signals
+from spoonful.training.tensorboard_log import TensorBoardLog
 from spoonful.training.validation import BEST_BY, Validation, validate
 
-# Steps between two looks at what the device has done; each is at those up to the look before, so
-# the host is never further ahead than two of them.
+# Steps between two reads of what the device has done. Each read covers the previous window, so the
+# host is never further ahead than two windows.
 _LOOK = 10
 _OFTEN = 1.0  # seconds between two looks at a CPU, though fewer steps are done
 # A budget in seconds becomes a number of steps after this many, the first of which do not count;
@@ -50,11 +51,11 @@ class TrainingFailed(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Result:
-    """What came of a run, or of a part of it.
+class TrainingResult:
+    """The result of a run, or of a part of it.
 
     Attributes:
-        finished: whether all steps are done; if not, the same call goes on.
+        finished: whether all steps are done; if not, the same call resumes.
         step: steps done.
         total: steps of the whole run.
         epochs: epochs done.
@@ -80,6 +81,9 @@ class Result:
     folder: Path | None
 
 
+Result = TrainingResult  # the old name, for one more release
+
+
 def train(
     config: Config,
     *,
@@ -87,19 +91,19 @@ def train(
     corpus: Corpus | Sequence[Any] | None = None,
     seconds: float | None = None,
     quiet: bool = False,
-) -> Result:
-    """Train a model, or go on training it.
+) -> TrainingResult:
+    """Train a model, or resume its training.
 
     Args:
         config: what to train.
-        out: the run's folder; a run that was stopped there goes on, and a finished one is not
+        out: the run's folder; a run that was stopped there resumes, and a finished one is not
             repeated. None: nothing is written.
         corpus: the training shapes, or pairs of scans; None for what the configuration names.
-        seconds: stop after this time, with a checkpoint, to go on with another call.
+        seconds: stop after this time, with a checkpoint from which another call resumes.
         quiet: show no progress.
 
     Returns:
-        `Result`; where `finished` is False, call again.
+        `TrainingResult`; if `finished` is False, call again to resume.
 
     Raises:
         ValueError: the configuration does not fit the data, or the folder holds another run.
@@ -109,26 +113,44 @@ def train(
     check_folder("out", folder)
     group, device = distributed.join(config.runtime.device)
     try:
-        trainer = Trainer(config, folder, corpus, group, device, quiet=quiet)
-        return trainer.run(seconds)
+        if folder is not None and (folder / checkpoint.RESULT).is_file():
+            return _finished(folder, config)
+        return Trainer(config, folder, corpus, group, device, quiet=quiet).run(seconds)
     finally:
         distributed.leave(group)
 
 
-class _Seen(NamedTuple):
-    """A step that was taken and not yet looked at."""
+def _finished(folder: Path, config: Config) -> TrainingResult:
+    """The result of a run that is finished already; it must be of this configuration."""
+    _resumable(folder, config)
+    content = json.loads((folder / checkpoint.RESULT).read_text())
+    kept = {name: content[name] for name in TrainingResult.__dataclass_fields__}
+    return TrainingResult(**{**kept, "folder": folder})
 
-    outcome: Outcome
+
+def _resumable(folder: Path | None, config: Config) -> checkpoint.Checkpoint | None:
+    """The checkpoint to resume from, if there is one; it must be of this configuration."""
+    if folder is None or not checkpoint.found(folder):
+        return None
+    found = checkpoint.load(folder)
+    checkpoint.check_same(found, config, build.protocol(config))
+    return found
+
+
+class _Seen(NamedTuple):
+    """A step whose outcome is not read yet."""
+
+    outcome: StepOutcome
     batch: Batch
 
 
 class _Fetched(NamedTuple):
-    """Steps whose numbers are on their way from the device.
+    """Steps whose numbers are being copied from the device.
 
     Attributes:
         steps: the steps.
         numbers: (3, K) their losses, norms and whether they were skipped, on the host.
-        there: has happened when `numbers` are there; None if they are already.
+        there: the event of the copy; None if it is complete.
     """
 
     steps: list[_Seen]
@@ -136,26 +158,19 @@ class _Fetched(NamedTuple):
     there: torch.cuda.Event | None
 
 
-class _Session(NamedTuple):
-    """One call's part of a run.
-
-    Attributes:
-        began: when, by the monotonic clock.
-        seconds: that the run had taken before.
-        step: steps that were done before.
-    """
-
-    began: float
-    seconds: float
-    step: int
-
-    def spent(self) -> float:
-        """Seconds that the run has taken until now."""
-        return self.seconds + time.monotonic() - self.began
-
-
 class Trainer:
-    """A run in one process. `train` is the way to start one."""
+    """A run in one process, from its first step or from the newest checkpoint in its folder.
+
+    `train` is the usual way to start one.
+
+    Args:
+        config: what to train.
+        folder: the run's folder, without a result; None: nothing is written.
+        corpus: the training shapes, or pairs of scans; None for what the configuration names.
+        group: the processes of the run.
+        device: this process' device.
+        quiet: show no progress.
+    """
 
     def __init__(
         self,
@@ -181,15 +196,12 @@ class Trainer:
         self.bf16 = config.runtime.precision == "bf16" or (
             config.runtime.precision == "auto" and device.type != "cpu"
         )
-        self.resumed = self._checkpoint()
-        self._done = self._finished()
-        if self._done is not None:
-            return
+        resumed = _resumable(folder, config)
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
         if _wanted(config.runtime.compile, device):
-            # Batches have one size. Left to find out by itself, torch would compile for any size
-            # as soon as it saw a second, and RPM-Net describes both clouds and then one.
+            # Batches have one size. By default torch would compile for any size as soon as it
+            # sees a second one, and RPM-Net describes both clouds at first and then one.
             self.model.compile_parts(dynamic=False)
         self.stepper = Stepper(
             self.model, config.optimizer, terms=config.loss, bf16=self.bf16, group=group
@@ -217,29 +229,26 @@ class Trainer:
         )
         self._epoch_start = self.pairs.generator.get_state()
         self._best: dict[str, Tensor] | None = None
-        if group.size > 1:  # processes must not turn perturbed starts alike
+        if group.size > 1:  # each process has its own perturbed starts
             torch.manual_seed(config.seed + 7919 * group.rank)
-        if self.resumed is not None:
-            self._restore(self.resumed)
-        else:
+        if resumed is None:
             self.progress.total = self._planned()
-        self.quiet = quiet or not group.first
+        else:
+            self._restore(resumed)
         self._queue: list[_Seen] = []
         self._coming: list[_Fetched] = []
-        self._saved = self._timed_from = time.monotonic()
-
-    def run(self, seconds: float | None = None) -> Result:
-        """Train until all is done, or `seconds` are over."""
-        if self._done is not None:
-            return self._done
-        limit = math.inf if seconds is None else self.started + seconds
-        writes = self.folder is not None and self.group.first
-        self.journal = Journal(self.folder) if writes and self.folder is not None else None
+        self._saved = self._timed_from = self._began = time.monotonic()
+        self._seconds_before, self._first_step = self.progress.seconds, self.progress.step
+        self.display = Display(config.name, quiet=quiet or not group.first)
+        writes = folder if group.first else None
+        self.board = TensorBoardLog(writes if config.runtime.tensorboard else None)
+        self.journal = None if writes is None else Journal(writes)
         if self.journal is not None:
             self.journal.rewind(self.progress.epoch)
-        board = writes and self.config.runtime.tensorboard
-        self.board = Board(self.folder if board else None)
-        self.display = Display(self.config.name, quiet=self.quiet)
+
+    def run(self, seconds: float | None = None) -> TrainingResult:
+        """Train until all is done, or `seconds` are over."""
+        limit = math.inf if seconds is None else self.started + seconds
         try:
             with fast_products(self.bf16), on_signals() as stop:
                 return self._run(limit, stop)
@@ -247,15 +256,15 @@ class Trainer:
             self.board.close()
             self.display.close()
 
-    def _run(self, limit: float, stop: Stop) -> Result:
+    def _run(self, limit: float, stop: Stop) -> TrainingResult:
         progress = self.progress
-        session = _Session(time.monotonic(), progress.seconds, progress.step)
+        self._began = time.monotonic()
         if not progress.untrained:
             self.display.now("validating the untrained network")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
-            why = self._epoch(session, limit, stop)
-            progress.seconds = session.spent()
+            why = self._epoch(limit, stop)
+            progress.seconds = self._spent()
             if why is not None:
                 self._save()
                 self.display.say(f"stopped by {why} after step {progress.step}")
@@ -270,10 +279,14 @@ class Trainer:
         self._write(result)
         return result
 
+    def _spent(self) -> float:
+        """Seconds that the run has taken so far, over all calls."""
+        return self._seconds_before + time.monotonic() - self._began
+
     # --- steps ---
 
-    def _epoch(self, session: _Session, limit: float, stop: Stop) -> str | None:
-        """Take the steps of an epoch, or what is left of it; returns why it was stopped, if so."""
+    def _epoch(self, limit: float, stop: Stop) -> str | None:
+        """Take the remaining steps of an epoch; returns why the run is to stop, or None."""
         progress = self.progress
         began = looked = time.monotonic()
         first = progress.step
@@ -282,7 +295,7 @@ class Trainer:
             step_began = time.monotonic()
             self._step(batch)
             if progress.total is None:
-                self._plan(session)
+                self._plan()
             # A CPU has done a step when it returns, and may need a minute for it.
             slow = self.device.type == "cpu" and time.monotonic() - looked >= _OFTEN
             if slow or len(self._queue) >= _LOOK:
@@ -297,12 +310,12 @@ class Trainer:
             if why is not None:
                 self._look()
                 return why
-        self._look()  # an epoch has taken as long as its steps, not as long as asking for them
+        self._look()  # waits for the device, so that the epoch's time is that of its steps
         self._end_epoch(time.monotonic() - began, progress.step - first)
         return None
 
     def _step(self, batch: Batch) -> None:
-        """Take a step, without a look at what it did."""
+        """Take a step, without reading its outcome."""
         progress, config = self.progress, self.config
         share = 0.0 if progress.total is None else progress.step / progress.total
         self._turn_by(turn_bound(config.refine, share))
@@ -312,18 +325,18 @@ class Trainer:
         progress.in_epoch += 1
 
     def _why_stop(self, limit: float, stop: Stop, step: float) -> str | None:
-        """What stops the run after a step that took so long, in words; None to go on."""
+        """The reason to stop after a step that took `step` seconds, or None to continue."""
         # On a CPU, the next step takes as long as the last; elsewhere, the first one compiles.
         ends = time.monotonic() + (step if self.device.type == "cpu" else 0.0)
         over = ends >= limit
-        # Alone it costs nothing to look; several processes must agree, so seldom do.
+        # Several processes must agree, which takes time, so they ask less often.
         looks = self.group.size == 1 or limit < math.inf or not self.progress.step % _LOOK
         if not (looks and self.group.agree(over or stop.asked)):
             return None
         return "the time limit" if over else "a signal"
 
     def _turn_by(self, degrees: float) -> None:
-        """Tell the layer the bound of its perturbed starts."""
+        """Set the bound of the layer's perturbed starts."""
         for part in self.model.children():
             if isinstance(part, SpoonfulLayer):
                 part.max_degrees = degrees
@@ -337,20 +350,20 @@ class Trainer:
             return None
         return max(1, round(budget.epochs * len(self.pairs)))
 
-    def _plan(self, session: _Session) -> None:
+    def _plan(self) -> None:
         """Turn a budget in seconds into steps, once enough of them have been timed."""
         step, budget = self.progress.step, self.config.budget.seconds
         assert budget is not None
-        if self.group.agree(session.spent() >= budget):
+        if self.group.agree(self._spent() >= budget):
             self.progress.total = step
             self.display.say(f"{budget:g} s are over after step {step}")
-        elif step - session.step == _WARM:
+        elif step - self._first_step == _WARM:
             self._look()
             self._timed_from = time.monotonic()
-        elif step - session.step == _WARM + _TIMED:
+        elif step - self._first_step == _WARM + _TIMED:
             self._look()
             each = (time.monotonic() - self._timed_from) / _TIMED
-            left = (budget - session.spent()) * (1 - _SPARE)
+            left = (budget - self._spent()) * (1 - _SPARE)
             self.progress.total = step + int(self.group.agree(max(left / each, 0)))
             self.display.say(
                 f"{budget:g} s make {self.progress.total} steps, "
@@ -358,10 +371,10 @@ class Trainer:
             )
 
     def _look(self, *, wait: bool = True) -> None:
-        """See what the last steps did; stop if none of them had a finite loss.
+        """Read the outcomes of the last steps; raise if too many had no finite loss.
 
-        Without `wait`, see what those up to the look before did, and only send for the last: while
-        the host looked, the device would run out of steps.
+        Without `wait`, read only those that were requested by the call before, and request the
+        rest, so that the device does not run out of steps meanwhile.
         """
         if self._queue:
             self._coming.append(_fetch(self._queue))
@@ -370,7 +383,7 @@ class Trainer:
             self._read(self._coming.pop(0))
 
     def _read(self, fetched: _Fetched) -> None:
-        """Note what some steps did."""
+        """Record the outcomes of some steps."""
         progress = self.progress
         if fetched.there is not None:
             fetched.there.synchronize()
@@ -396,7 +409,7 @@ class Trainer:
                 )
 
     def _culprits(self, seen: _Seen) -> list[int]:
-        """The numbers of the shapes to suspect, in the corpus as it was loaded."""
+        """The numbers, in the corpus as loaded, of the shapes that may have caused a bad loss."""
         batch, pose = seen.batch, seen.outcome.pose
         assert batch.index is not None
         inputs = (batch.source, batch.target, batch.source_normals, batch.target_normals)
@@ -448,7 +461,7 @@ class Trainer:
         self.display.epoch(progress.epoch, progress.step, progress.total, loss, speed, left, errors)
 
     def _pace(self, duration: float, steps: int) -> tuple[float, float | None]:
-        """Pairs a second over the last steps, and the seconds that all the others will take."""
+        """Pairs per second over the last steps, and the estimated seconds to the end."""
         progress = self.progress
         left = None if progress.total is None else progress.total - progress.step
         return (
@@ -461,22 +474,6 @@ class Trainer:
         return validate(self.stepper, batches, refine, self.group, self._forward)
 
     # --- files ---
-
-    def _checkpoint(self) -> checkpoint.Checkpoint | None:
-        """The checkpoint to go on from, if there is one; it must be of this very run."""
-        if self.folder is None or not checkpoint.found(self.folder):
-            return None
-        found = checkpoint.load(self.folder)
-        checkpoint.check_same(found, self.config, self.protocol)
-        return found
-
-    def _finished(self) -> Result | None:
-        """The result of a run that is finished already."""
-        if self.folder is None or not (self.folder / checkpoint.RESULT).is_file():
-            return None
-        content = json.loads((self.folder / checkpoint.RESULT).read_text())
-        kept = {name: content[name] for name in Result.__dataclass_fields__}
-        return Result(**{**kept, "folder": self.folder})
 
     def _save(self) -> None:
         """Write the best weights if they are new, then a checkpoint."""
@@ -504,16 +501,16 @@ class Trainer:
             checkpoint.save(*about, self.metrics, tensors)
         self.group.wait()
 
-    def _write(self, result: Result) -> None:
-        """Write what came of the run, which says that it is finished."""
+    def _write(self, result: TrainingResult) -> None:
+        """Write the result, which marks the run as finished."""
         if self.folder is None or not self.group.first:
             return
-        content = plain({**vars(result), "folder": None, "config": self.config.as_dict()})
-        content["protocol"] = {"name": self.protocol.name, "hash": self.protocol.hash}
+        content = json_ready({**vars(result), "folder": None, "config": self.config.as_dict()})
+        content["protocol"] = checkpoint.describe(self.protocol)
         write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
-        checkpoint.fit(self.model, found)
+        fit(self.model, found.weights(), found.path)
         self.stepper.restore(found.tensors)
         self.progress, self.metrics = found.progress, found.metrics
         if self.progress.best_epoch >= 0 and self.folder is not None:
@@ -526,9 +523,9 @@ class Trainer:
         if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
             torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
 
-    def _result(self, *, finished: bool) -> Result:
+    def _result(self, *, finished: bool) -> TrainingResult:
         progress = self.progress
-        return Result(
+        return TrainingResult(
             finished=finished,
             step=progress.step,
             total=progress.total,
@@ -544,13 +541,13 @@ class Trainer:
 
 
 def _fetch(steps: list[_Seen]) -> _Fetched:
-    """Send for the steps' numbers."""
+    """Start to copy the steps' numbers to the host."""
     outcomes = [seen.outcome for seen in steps]
     columns = zip(*((o.loss, o.norm, o.skipped) for o in outcomes), strict=True)
     numbers = torch.stack([number for column in columns for number in column]).view(3, -1)
     if numbers.device.type != "cuda":
         return _Fetched(steps, numbers, None)
-    # Only into pinned memory is a copy not waited for.
+    # A copy is asynchronous only into pinned memory.
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     host.copy_(numbers, non_blocking=True)
     there = torch.cuda.Event()
@@ -559,19 +556,19 @@ def _fetch(steps: list[_Seen]) -> _Fetched:
 
 
 def _wanted(setting: Literal["auto", "on", "off"], device: torch.device) -> bool:
-    """Whether something is on that pays on a GPU."""
+    """True if a setting is on; "auto" is on for a GPU."""
     return setting == "on" or (setting == "auto" and device.type == "cuda")
 
 
 def _mean(losses: list[float]) -> float:
-    """The mean of the losses that are numbers."""
+    """The mean of the losses that are not NaN."""
     kept = [loss for loss in losses if not math.isnan(loss)]
     return sum(kept) / len(kept) if kept else math.nan
 
 
 @contextmanager
 def fast_products(bf16: bool) -> Iterator[None]:
-    """TF32 in a bfloat16 network's few float32 products, whose factors have no more digits."""
+    """Allow TF32 in the few float32 products of a bfloat16 network."""
     before = torch.get_float32_matmul_precision()
     if bf16:
         torch.set_float32_matmul_precision("high")

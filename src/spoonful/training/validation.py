@@ -1,4 +1,4 @@
-"""How good the model is on the validation pairs, and how the refinement behaves on them."""
+"""Errors of the model on the validation pairs, and the behaviour of the refinement on them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from spoonful.geometry.refine import Form
 from spoonful.metrics import PoseErrors
 from spoonful.registration import Registration
 from spoonful.training.config import Refine
-from spoonful.training.distributed import Group, part
+from spoonful.training.distributed import Group
 from spoonful.training.step import Stepper
 
 # The errors that are logged: by these names, the means over all validation pairs.
 ERRORS = ("rotation_degrees", "translation", "mean_point_distance", "correspondence")
-# The one that picks the best epoch: it weighs rotation and translation by what they do to points.
+# The error that picks the best epoch: it weighs rotation and translation by how far points move.
 BEST_BY = "mean_point_distance"
-# Batches whose errors are measured at once: the memory for it must not grow with the corpus.
+# Batches whose errors are measured at once, so that memory does not grow with the corpus.
 _TOGETHER = 64
 
 
@@ -37,7 +37,7 @@ class Validation(NamedTuple):
             that of its matches.
         rho: (K,) growth of an error per refinement, of this process' pairs; None without matches.
         divergence: (K,) the paper's D, likewise.
-        first: one pair, and where the model put it.
+        first: one pair, and the pose that the model found.
     """
 
     errors: dict[str, float]
@@ -61,7 +61,7 @@ def validate(
         batches: of one size, but for the last, which may be smaller.
         refine: the layer's settings.
         group: the processes.
-        forward: what to register a batch with, if not `stepper.forward`.
+        forward: registers a batch; None for `stepper.forward`.
     """
     model, forward = stepper.model, forward or stepper.forward
     own: Form = "target" if refine.mode == "target" else refine.form
@@ -75,10 +75,10 @@ def validate(
             for first in range(0, len(mine), _TOGETHER):
                 some = mine[first : first + _TOGETHER]
                 found = _joined([_registered(forward, one, len(batches[0])) for one in some])
-                # All at once: an error is many small kernels, and each one's sum is waited for.
+                # All at once: an error takes many small kernels, and each sum waits for the device.
                 batch = collate(some)
                 errors.update(found, batch)
-                shown = shown or (part(batch, slice(1)), Pose(*(each[:1] for each in found.pose)))
+                shown = shown or (batch.part(slice(1)), Pose(*(each[:1] for each in found.pose)))
                 if found.matches is not None:
                     for name, values in behaviour(found, batch, refine.iterations).items():
                         layer.setdefault(name, []).append(values)
@@ -98,15 +98,15 @@ def validate(
 
 
 def _registered(forward: Callable[[Batch], Registration], batch: Batch, size: int) -> Registration:
-    """The poses and matches of a batch, which goes through the network as one of `size` pairs.
+    """The poses and matches of a batch, padded to `size` pairs for the network.
 
-    Code that is compiled or recorded is for batches of one size. In eval mode pairs do not see
-    each other, so a small batch is filled up with copies of its own.
+    Compiled or recorded code is for batches of one size. In eval mode pairs are independent, so a
+    small batch is padded with copies of its own pairs.
     """
     count = len(batch)
     if count < size:
         batch = collate([batch] * -(-size // count))
-        batch = part(batch, slice(size))
+        batch = batch.part(slice(size))
     found = forward(batch)
     return Registration(
         Pose(found.pose.rotation[:count], found.pose.translation[:count]),
@@ -131,7 +131,7 @@ def _joined(found: Sequence[Registration]) -> Registration:
 
 @torch.no_grad()
 def behaviour(found: Registration, batch: Batch, iterations: int = 5) -> dict[str, Tensor]:
-    """How the refinement behaves on a model's matches, (B,) values by name on the CPU, both forms.
+    """Stability of the refinement on a model's matches, in both forms: (B,) values on the CPU.
 
     "rho_source", "rho_target", "divergence_source", "divergence_target", and "extent_ratio", the
     root mean squared radius of the source over that of the matches: 1 / a for matches shrunk by a.

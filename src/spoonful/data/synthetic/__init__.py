@@ -1,7 +1,7 @@
 """The embedded dataset: CAD-like solids made on the spot, from nothing but a seed.
 
-32 categories, from airplanes to valves, each a recipe that turns dice into a solid: parts that
-are turned, swept and extruded, joined and cut. The points are spread evenly by area over the
+32 categories, each a recipe that turns random numbers into a solid: parts that are turned, swept
+and extruded, joined and cut. The points are spread evenly by area over the
 outer surface of the union, as a scanner would see it (skin hidden inside another part is left
 out), with outward normals; every cloud is centred and has its farthest point at distance 1,
 like ModelNet40's. Categories are in alphabetical order, as ModelNet40's are, and the first half
@@ -20,6 +20,7 @@ from spoonful.data.corpus import Corpus
 from spoonful.data.synthetic import chance, skin
 from spoonful.data.synthetic.shapes import RECIPES
 from spoonful.data.synthetic.solids import Solid
+from spoonful.geometry.checks import check_choice, check_count
 
 CATEGORIES: tuple[str, ...] = tuple(RECIPES)
 SPLITS = ("train", "test")
@@ -51,15 +52,12 @@ def load(
     >>> corpus = load("test", per_category=1, points=64)
     >>> corpus.points.shape, len(corpus.categories)
     (torch.Size([32, 64, 3]), 32)
-    >>> unseen = corpus.of_categories(16, 32)
-    >>> corpus.categories[int(unseen.labels[0])]
+    >>> corpus.categories[int(corpus.labels[16])]
     'gear'
     """
-    if split not in SPLITS:
-        raise ValueError(f'split must be "train" or "test", got {split!r}')
+    check_choice("split", split, SPLITS)
     number = PER_CATEGORY[split] if per_category is None else per_category
-    if number < 1:
-        raise ValueError(f"per_category must be at least 1, got {number}")
+    check_count("per_category", number)
     wanted = [(category, index) for category in CATEGORIES for index in range(number)]
     # A few shapes at a time: enough to keep torch busy, few enough to stay in the cache.
     made = [
@@ -89,7 +87,7 @@ def cloud(
 
 
 def solid(category: str, index: int, *, split: str = "train", seed: int = 0) -> Solid:
-    """The solid behind a shape, in its own units, for as many points as one likes.
+    """The solid of a shape, in its own units, from which any number of points can be sampled.
 
     >>> points, normals = skin.sample([solid("gear", 0)], 100, [chance.keys(5)])
     >>> points.shape
@@ -97,7 +95,7 @@ def solid(category: str, index: int, *, split: str = "train", seed: int = 0) -> 
     """
     if category not in RECIPES:
         raise ValueError(f"no category {category!r}; there are: {', '.join(CATEGORIES)}")
-    return RECIPES[category](chance.Dice(chance.keys(*_key(category, index, split, seed), 0)))
+    return RECIPES[category](chance.Sampler(chance.keys(*_key(category, index, split, seed), 0)))
 
 
 def _key(category: str, index: int, split: str, seed: int) -> tuple[int, ...]:
@@ -111,8 +109,7 @@ def _clouds(
     wanted: list[tuple[str, int]], split: str, points: int, seed: int
 ) -> tuple[Tensor, Tensor]:
     """Points and normals (S, P, 3) of some shapes, given as (category, index)."""
-    if points < 2:
-        raise ValueError(f"points must be at least 2, got {points}")
+    check_count("points", points, least=2)
     solids = [solid(category, index, split=split, seed=seed) for category, index in wanted]
     keys = [chance.keys(*_key(category, index, split, seed), 1) for category, index in wanted]
     positions, normals = skin.sample(solids, points, keys)

@@ -1,9 +1,8 @@
 """Random numbers that are the same on every machine, today and in ten years.
 
-Library generators promise little across versions and devices, so the synthetic shapes count
-their own: number n of a stream is a hash of n and of the stream's key. Everything is integer
-arithmetic below 2^63, so nothing rounds and nothing overflows, and any number can be had
-without those before it.
+Library generators may change between versions and devices, so the synthetic shapes have their
+own: number n of a stream is a hash of n and of the stream's key. Everything is integer arithmetic
+below 2^63, so nothing rounds or overflows, and any number can be computed by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def mix(word: _Word) -> _Word:
 
 def keys(*words: int) -> tuple[int, int]:
     """A 64-bit stream key, as two words, for a tuple of non-negative integers."""
-    key = [0x243F6A88, 0x85A308D3]  # the first bits of pi's fraction: nothing up the sleeve
+    key = [0x243F6A88, 0x85A308D3]  # the first bits of pi's fraction
     for place, word in enumerate(words):
         low, high = word & _MASK, (word >> 32) & _MASK
         for half in range(2):
@@ -57,11 +56,11 @@ def words(key: tuple[int, int], first: int, count: int) -> Tensor:
     return mix(mix((counter + key[0]) & _MASK) ^ key[1])
 
 
-class Dice:
-    """A stream to draw a shape's measures from.
+class Sampler:
+    """A stream of random numbers for the measures of a shape.
 
-    >>> dice = Dice(keys(0))
-    >>> [round(dice(1, 2), 3) for _ in range(3)]
+    >>> sampler = Sampler(keys(0))
+    >>> [round(sampler(1, 2), 3) for _ in range(3)]
     [1.071, 1.997, 1.827]
     """
 

@@ -1,4 +1,4 @@
-"""The recipes: for every category, dice to a solid.
+"""The recipes: for every category, a function from random numbers to a solid.
 
 Units are arbitrary (the corpus is scaled to the unit sphere), z is up. Two rules keep the
 shapes good for registration and the unions clean: every recipe has something that no rotation
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spoonful.data.synthetic.chance import Dice
+from spoonful.data.synthetic.chance import Sampler
 from spoonful.data.synthetic.solids import (
     Corner,
     Part,
@@ -27,7 +27,7 @@ from spoonful.data.synthetic.solids import (
     tube,
 )
 
-Recipe = Callable[[Dice], Solid]
+Recipe = Callable[[Sampler], Solid]
 
 
 def around(part: Part, count: int, start: float = 0.0) -> list[Part]:
@@ -52,7 +52,7 @@ def _hoop(inner: float, outer: float, height: float) -> Part:
     return revolve([(inner, -half), (outer, -half), (outer, half), (inner, half)])
 
 
-def airplane(d: Dice) -> Solid:
+def airplane(d: Sampler) -> Solid:
     """A fuselage with swept wings, engines and a tail."""
     length, radius, span = d(2.4, 3.4), d(0.16, 0.26), d(1.1, 1.7)
     root, sweep, tip = d(0.45, 0.7), d(0.2, 0.7), d(0.15, 0.3)
@@ -74,7 +74,7 @@ def airplane(d: Dice) -> Solid:
     return Solid(parts)
 
 
-def barrel(d: Dice) -> Solid:
+def barrel(d: Sampler) -> Solid:
     """Staves around a belly, two hoops, and a tap near the bottom."""
     radius, bulge, height = d(0.55, 0.7), d(1.1, 1.25), d(1.0, 1.4)
     side = [
@@ -96,7 +96,7 @@ def barrel(d: Dice) -> Solid:
     )
 
 
-def bearing(d: Dice) -> Solid:
+def bearing(d: Sampler) -> Solid:
     """Balls between two rings, and a mounting ear."""
     outer, wall, depth, count = d(0.9, 1.1), d(0.1, 0.15), d(0.3, 0.45), d.integer(10, 14)
     track, inner = outer * 0.72, outer * d(0.42, 0.5)
@@ -113,7 +113,7 @@ def bearing(d: Dice) -> Solid:
     )
 
 
-def birdcage(d: Dice) -> Solid:
+def birdcage(d: Sampler) -> Solid:
     """Bars in a ring that close above, a floor, a perch and a door."""
     radius, height, count = d(0.55, 0.7), d(0.8, 1.1), d.integer(11, 15)
     bar: list[Point] = [(radius, 0.0, 0.0), (radius, 0.0, height)]
@@ -130,7 +130,7 @@ def birdcage(d: Dice) -> Solid:
     )
 
 
-def bracket(d: Dice) -> Solid:
+def bracket(d: Sampler) -> Solid:
     """Two plates at a right angle, stiffened by a gusset, with bolt holes."""
     width, foot, rise, thick = d(0.7, 1.2), d(0.9, 1.4), d(0.9, 1.6), d(0.08, 0.14)
     gusset, hole = d(0.45, 0.8), d(0.07, 0.11)
@@ -153,7 +153,7 @@ def bracket(d: Dice) -> Solid:
     )
 
 
-def cake(d: Dice) -> Solid:
+def cake(d: Sampler) -> Solid:
     """Two layers with candles around, less a slice."""
     radius, low, high = d(0.8, 1.0), d(0.3, 0.4), d(0.25, 0.35)
     count, upper = d.integer(10, 14), radius * d(0.7, 0.8)
@@ -174,7 +174,7 @@ def cake(d: Dice) -> Solid:
     )
 
 
-def carousel(d: Dice) -> Solid:
+def carousel(d: Sampler) -> Solid:
     """Poles with seats under a pointed roof, and steps up to it."""
     radius, height, count = d(0.8, 1.0), d(0.7, 0.9), d.integer(10, 13)
     pole = cylinder(0.03, height).at(radius * 0.85, 0, height / 2)
@@ -192,7 +192,7 @@ def carousel(d: Dice) -> Solid:
     )
 
 
-def castle(d: Dice) -> Solid:
+def castle(d: Sampler) -> Solid:
     """A round tower with battlements and slits, a gate and a flag."""
     radius, height, count = d(0.55, 0.7), d(0.9, 1.3), d.integer(9, 13)
     merlon = box(0.16, 0.16, 0.2).at(radius, 0, height / 2 + 0.16)
@@ -215,7 +215,7 @@ def castle(d: Dice) -> Solid:
     )
 
 
-def chair(d: Dice) -> Solid:
+def chair(d: Sampler) -> Solid:
     """Four legs, a seat, a back of slats or one panel, and an arm or two."""
     width, depth, height, back = d(0.8, 1.1), d(0.8, 1.0), d(0.7, 1.0), d(0.8, 1.3)
     thick, lean = d(0.05, 0.1), d(3, 15)
@@ -241,7 +241,7 @@ def chair(d: Dice) -> Solid:
     return Solid(parts)
 
 
-def clock(d: Dice) -> Solid:
+def clock(d: Sampler) -> Solid:
     """A dial with twelve marks and two hands, on feet."""
     radius, depth = d(0.8, 1.0), d(0.3, 0.45)
     mark = box(0.18, 0.08, 0.1).at(radius * 0.78, 0, depth / 2)
@@ -262,7 +262,7 @@ def clock(d: Dice) -> Solid:
     )
 
 
-def column(d: Dice) -> Solid:
+def column(d: Sampler) -> Solid:
     """A short fluted drum of a column with base and capital, and a torch at its side."""
     radius, height, count = d(0.5, 0.65), d(1.0, 1.3), d.integer(11, 15)
     outline = _cog(count, radius * d(0.76, 0.84), radius, 0.5)
@@ -278,7 +278,7 @@ def column(d: Dice) -> Solid:
     )
 
 
-def crown(d: Dice) -> Solid:
+def crown(d: Sampler) -> Solid:
     """A band with points and pearls, and a jewel in front."""
     radius, band, count = d(0.75, 0.9), d(0.3, 0.4), d.integer(10, 14)
     tall = d(0.3, 0.45)
@@ -295,7 +295,7 @@ def crown(d: Dice) -> Solid:
     )
 
 
-def cup(d: Dice) -> Solid:
+def cup(d: Sampler) -> Solid:
     """A hollow turned body with a handle."""
     radius, height, wall = d(0.4, 0.6), d(0.7, 1.2), d(0.05, 0.08)
     low, size, thick = radius * d(0.65, 1.0), d(0.25, 0.38), d(0.04, 0.07)
@@ -316,7 +316,7 @@ def cup(d: Dice) -> Solid:
     )
 
 
-def drum(d: Dice) -> Solid:
+def drum(d: Sampler) -> Solid:
     """A shell with rods and lugs, hoops, and a stick lying across."""
     radius, height, count = d(0.7, 0.9), d(0.7, 1.0), d.integer(9, 12)
     rod = cylinder(0.03, height * 1.02).at(radius + 0.07, 0, 0)
@@ -334,7 +334,7 @@ def drum(d: Dice) -> Solid:
     )
 
 
-def fan(d: Dice) -> Solid:
+def fan(d: Sampler) -> Solid:
     """Tilted blades in a round frame, a motor behind and a foot."""
     radius, count, tilt = d(0.8, 1.0), d.integer(8, 12), d(20, 40)
     blade = box(radius * 0.75, 0.22, 0.035).turn("x", tilt).at(radius * 0.52, 0, 0)
@@ -350,7 +350,7 @@ def fan(d: Dice) -> Solid:
     )
 
 
-def flange(d: Dice) -> Solid:
+def flange(d: Sampler) -> Solid:
     """A plate with a bolt circle, a neck with a bore, and a port on its side."""
     radius, thick, count = d(0.9, 1.1), d(0.15, 0.25), d.integer(10, 14)
     neck, tall = radius * d(0.45, 0.55), d(0.5, 0.8)
@@ -368,7 +368,7 @@ def flange(d: Dice) -> Solid:
     )
 
 
-def gear(d: Dice) -> Solid:
+def gear(d: Sampler) -> Solid:
     """A spur gear with a hub, a bore with its keyway, holes, and a crank pin."""
     radius, thick, count = d(0.8, 1.0), d(0.25, 0.4), d.integer(11, 16)
     outline = _cog(count, radius, radius * d(1.18, 1.28), d(0.35, 0.5))
@@ -385,7 +385,7 @@ def gear(d: Dice) -> Solid:
     )
 
 
-def guitar(d: Dice) -> Solid:
+def guitar(d: Sampler) -> Solid:
     """A waisted body with a sound hole, a neck, a head and pegs."""
     lower, upper, waist, thick = d(0.55, 0.7), d(0.4, 0.5), d(0.3, 0.38), d(0.15, 0.28)
     right = [(0.0, -0.75), (0.6 * lower, -0.7), (lower, -0.4), (0.85 * lower, -0.1), (waist, 0.12)]
@@ -406,7 +406,7 @@ def guitar(d: Dice) -> Solid:
     return Solid(parts, cuts=[cylinder(d(0.14, 0.2), thick * 1.2).at(0, 0.02, thick * 0.3)])
 
 
-def house(d: Dice) -> Solid:
+def house(d: Sampler) -> Solid:
     """Walls under a gable roof, a chimney, a door, windows and an annex."""
     width, depth, height, rise = d(1.4, 2.0), d(1.0, 1.4), d(0.7, 1.1), d(0.4, 0.8)
     over = 0.1
@@ -427,7 +427,7 @@ def house(d: Dice) -> Solid:
     )
 
 
-def impeller(d: Dice) -> Solid:
+def impeller(d: Sampler) -> Solid:
     """Curved vanes on a disc around a hub, with one balance weight."""
     radius, count, bend = d(0.85, 1.0), d.integer(9, 13), d(40, 70)
     vane: list[Point] = []
@@ -448,7 +448,7 @@ def impeller(d: Dice) -> Solid:
     )
 
 
-def knob(d: Dice) -> Solid:
+def knob(d: Sampler) -> Solid:
     """A knurled knob on a skirt, with a pointer and a shaft."""
     radius, height, count = d(0.6, 0.75), d(0.5, 0.8), d.integer(11, 16)
     outline = _cog(count, radius * d(0.85, 0.9), radius, 0.5)
@@ -464,7 +464,7 @@ def knob(d: Dice) -> Solid:
     )
 
 
-def lantern(d: Dice) -> Solid:
+def lantern(d: Sampler) -> Solid:
     """Posts around a light, a vented roof, a ring to hang it by and a key to trim the wick."""
     radius, height, count = d(0.5, 0.6), d(0.8, 1.0), d.integer(9, 13)
     post = cylinder(0.045, height).at(radius, 0, 0)
@@ -483,7 +483,7 @@ def lantern(d: Dice) -> Solid:
     )
 
 
-def pipe(d: Dice) -> Solid:
+def pipe(d: Sampler) -> Solid:
     """A hollow elbow with unequal flanges and a branch."""
     radius, bend, wall = d(0.2, 0.28), d(0.5, 0.8), d(0.04, 0.06)
     turn, straight = d(60, 110), d(0.4, 0.9)
@@ -513,7 +513,7 @@ def pipe(d: Dice) -> Solid:
     )
 
 
-def pulley(d: Dice) -> Solid:
+def pulley(d: Sampler) -> Solid:
     """A grooved wheel with spokes, and a crank."""
     radius, depth, count = d(0.85, 1.0), d(0.3, 0.45), d.integer(9, 13)
     rim, groove = radius * 0.78, radius * d(0.84, 0.88)
@@ -531,7 +531,7 @@ def pulley(d: Dice) -> Solid:
     )
 
 
-def ratchet(d: Dice) -> Solid:
+def ratchet(d: Sampler) -> Solid:
     """A wheel with sloping teeth, a square bore and a pawl."""
     radius, thick, count = d(0.8, 0.95), d(0.25, 0.4), d.integer(10, 14)
     outline: list[Corner] = []
@@ -553,7 +553,7 @@ def ratchet(d: Dice) -> Solid:
     )
 
 
-def robot(d: Dice) -> Solid:
+def robot(d: Sampler) -> Solid:
     """An arm of two links on a turntable, with motors and a gripper."""
     first, second = d(0.8, 1.2), d(0.7, 1.0)
     c1, s1 = circle(d(55, 120) / 360)
@@ -582,7 +582,7 @@ def robot(d: Dice) -> Solid:
     )
 
 
-def screw(d: Dice) -> Solid:
+def screw(d: Sampler) -> Solid:
     """A thick threaded shaft, a knurled head and a lug."""
     radius, length, turns = d(0.3, 0.38), d(0.7, 1.0), d.integer(4, 5)
     steps = 12 * turns
@@ -602,7 +602,7 @@ def screw(d: Dice) -> Solid:
     )
 
 
-def ship(d: Dice) -> Solid:
+def ship(d: Sampler) -> Solid:
     """A hull, a cabin aft, a funnel, masts and a crane."""
     length, beam, height = d(2.4, 3.2), d(0.6, 0.9), d(0.4, 0.6)
     a, b = -length / 2, length / 2
@@ -629,7 +629,7 @@ def ship(d: Dice) -> Solid:
     )
 
 
-def teapot(d: Dice) -> Solid:
+def teapot(d: Sampler) -> Solid:
     """A round body with a spout, a handle and a lid."""
     radius, tall, foot = d(0.5, 0.65), d(0.75, 1.1), d(0.3, 0.4)
     spout: list[Point] = [
@@ -653,7 +653,7 @@ def teapot(d: Dice) -> Solid:
     )
 
 
-def turbine(d: Dice) -> Solid:
+def turbine(d: Sampler) -> Solid:
     """Two rows of blades on a shaft, and a blade that carries a weight."""
     radius, count, tilt = d(0.8, 0.95), d.integer(12, 16), d(25, 45)
     hub, gap = radius * d(0.35, 0.45), d(0.22, 0.3)
@@ -670,7 +670,7 @@ def turbine(d: Dice) -> Solid:
     )
 
 
-def umbrella(d: Dice) -> Solid:
+def umbrella(d: Sampler) -> Solid:
     """A canopy with ribs, a stick and a hooked handle."""
     radius, rise, count = d(0.9, 1.1), d(0.35, 0.5), d.integer(9, 12)
     canopy = prism(
@@ -687,7 +687,7 @@ def umbrella(d: Dice) -> Solid:
     )
 
 
-def wheel(d: Dice) -> Solid:
+def wheel(d: Sampler) -> Solid:
     """A tyre with treads, spokes, a hub, and a brake at one side."""
     radius, width, count = d(0.8, 0.95), d(0.3, 0.45), d.integer(11, 15)
     spoke = box(radius * 0.7, 0.07, 0.07).at(radius * 0.42, 0, 0)

@@ -179,7 +179,7 @@ class _Drawer:
         return ~hidden.reshape(on_cut.shape) & (~on_cut | cutting.reshape(on_cut.shape))
 
     def _near(self, points: Tensor) -> Tensor:
-        """Which points are in the balls around the parts: (S, parts of a solid, n)."""
+        """A mask (S, parts of a solid, n) of the points in the balls around the parts."""
         return torch.cdist(self.centers, points) <= self.reach.unsqueeze(-1)
 
 

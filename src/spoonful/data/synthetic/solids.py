@@ -295,7 +295,7 @@ def arc(radius: float, start: float, stop: float, steps: int = 12) -> list[Corne
 
 
 def _turns_left(corners: Sequence[Corner]) -> bool:
-    """Whether a closed polygon runs counter-clockwise."""
+    """True if a closed polygon runs counter-clockwise."""
     pairs = zip(corners, [*corners[1:], corners[0]], strict=True)
     return sum(ax * by - bx * ay for (ax, ay), (bx, by) in pairs) > 0
 

@@ -1,4 +1,4 @@
-"""TensorBoard, where it is installed: scalars, histograms of rho and divergence, a preview."""
+"""TensorBoard files: scalars, histograms of rho and divergence, a preview of one pair."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spoonful.training.validation import Validation
 _ORANGE, _BLUE = (230, 120, 30), (40, 110, 210)
 
 
-class Board:
-    """Event files in a run's folder; does nothing where the package is missing.
+class TensorBoardLog:
+    """Event files in a run's folder; does nothing if TensorBoard is not installed.
 
     Args:
         folder: the run's folder, or None for no files.
@@ -29,14 +29,14 @@ class Board:
             self._writer = SummaryWriter(str(folder / "tensorboard"))
 
     def scalars(self, values: Mapping[str, Any], step: int) -> None:
-        """Every number in `values`, by name."""
+        """Log every number in `values`, by name."""
         if self._writer is not None:
             for name, value in values.items():
                 if isinstance(value, (int, float)):
                     self._writer.add_scalar(name, value, step)
 
     def validation(self, found: Validation, step: int) -> None:
-        """What a validation found: errors, histograms, and one pair before and after."""
+        """Log the errors of a validation, histograms, and one pair before and after."""
         if self._writer is None:
             return
         self.scalars({f"validation/{name}": value for name, value in found.errors.items()}, step)

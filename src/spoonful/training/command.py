@@ -1,0 +1,188 @@
+"""The options of `spoonful train`, `spoonful sweep` and `python -m spoonful.training`.
+
+The three commands share the help texts, the way options become a configuration, and the runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from spoonful.training import checkpoint, presets
+from spoonful.training import config as configs
+from spoonful.training.config import Config
+from spoonful.training.schedule import clock, seconds
+from spoonful.training.sweep import STOPPED, runs, sweep, table
+from spoonful.training.trainer import train
+
+HELP = {
+    "preset": f"{', '.join(presets.names())}; +source, +target, +perturbed or +detached adds the "
+    "layer, +matches a loss on the matches.",
+    "set": "Change a setting.",
+    "config": "A YAML, TOML or JSON file of settings.",
+    "data": "The corpus: synthetic, a file or a folder, or its name.",
+    "budget": "How long: 10m, '4000 steps' or '20 epochs'.",
+    "seconds": "Stop this call after that time; run the same command to resume.",
+    "seed": "Of the weights and of the pairs.",
+    "seeds": "A run per seed: a count (3), a list (0,4,7) or a range (10-12).",
+    "grid": "A run for each value of a setting.",
+    "jobs": "How many runs at a time.",
+    "ray": "Run on a Ray cluster.",
+    "out": "The folder of the run, or of all runs.",
+    "quiet": "Show no progress.",
+}
+
+
+def configure(
+    preset: str | None = None,
+    *,
+    file: str | Path | None = None,
+    settings: Sequence[str] = (),
+    budget: str | None = None,
+    seed: int | None = None,
+    corpus: str | None = None,
+) -> Config:
+    """The configuration that a command line asks for; a later option overrides an earlier one.
+
+    Args:
+        preset: the name of a preset; None for the defaults.
+        file: a YAML, TOML or JSON file of settings.
+        settings: "a.b=c", each.
+        budget: how long: "10m" or "500s" of time, "4000 steps", or "20 epochs".
+        seed: the run's seed.
+        corpus: what to train on.
+
+    >>> configure("dcp/unseen", budget="10m").budget
+    Budget(epochs=250.0, steps=None, seconds=600.0)
+    >>> configure("quick", budget="4000 steps", seed=3).budget.steps
+    4000
+    """
+    config = presets.get(preset) if preset else Config()
+    if file is not None:
+        config = configs.load(file, config)
+    if corpus is not None:
+        config = configs.override(config, [f"data.corpus={corpus}"])
+    if budget is not None:
+        config = configs.override(config, budget_settings(budget))
+    if seed is not None:
+        config = configs.override(config, [f"seed={seed}"])
+    return configs.override(config, settings)
+
+
+def budget_settings(text: str) -> list[str]:
+    """A budget as settings.
+
+    >>> budget_settings("20 epochs")
+    ['budget.steps=none', 'budget.seconds=none', 'budget.epochs=20']
+    >>> budget_settings("long")
+    Traceback (most recent call last):
+    ValueError: a budget reads 10m, '4000 steps' or '20 epochs'; got 'long'
+    """
+    none = ["budget.steps=none", "budget.seconds=none"]
+    if match := re.fullmatch(r"\s*([\d.]+)\s*(steps?|epochs?)\s*", text):
+        return [*none, f"budget.{match[2].rstrip('s')}s={match[1]}"]
+    try:
+        return [*none, f"budget.seconds={seconds(text)}"]
+    except ValueError:
+        raise ValueError(f"a budget reads 10m, '4000 steps' or '20 epochs'; got {text!r}") from None
+
+
+def folder_name(config: Config) -> str:
+    """A name for a run's folder.
+
+    >>> folder_name(configure("dcp/unseen+perturbed", seed=2))
+    'dcp-unseen-perturbed-seed2'
+    """
+    return re.sub(r"[^\w.=-]+", "-", f"{config.name}-seed{config.seed}")
+
+
+def numbers(text: str | None) -> list[int] | None:
+    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
+
+    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
+    ([0, 1, 2], [0, 4], [10, 11, 12], None)
+    >>> numbers("0")
+    Traceback (most recent call last):
+    ValueError: --seeds takes a count (3), a list (0,4,7) or a range (10-12); got '0'
+    """
+    if not text:
+        return None
+    found: list[int] = []
+    try:
+        if "," not in text and "-" not in text:
+            found += range(int(text))
+        else:
+            for piece in text.split(","):
+                first, _, last = piece.partition("-")
+                found += range(int(first), int(last or first) + 1)
+    except ValueError:
+        pass
+    if not found:
+        raise ValueError(
+            f"--seeds takes a count (3), a list (0,4,7) or a range (10-12); got {text!r}"
+        )
+    return found
+
+
+def grid(texts: Sequence[str]) -> dict[str, list[str]]:
+    """A grid from "name=a,b,c" texts.
+
+    >>> grid(["refine.iterations=1,2,5"])
+    {'refine.iterations': ['1', '2', '5']}
+    """
+    found = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise ValueError(f"a grid reads name=a,b,c, as in refine.iterations=1,5; got {text!r}")
+        found[name] = values.split(",")
+    return found
+
+
+def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool) -> int:
+    """Train one model and print the result; returns the exit code."""
+    folder = out or Path("runs") / folder_name(config)
+    result = train(config, out=folder, seconds=seconds(limit) if limit else None, quiet=quiet)
+    state = "finished" if result.finished else "stopped; run the same command to resume"
+    print(
+        f"{config.name}: {state}; step {result.step} of {result.total}, "
+        f"{clock(result.seconds)}, {result.skipped} batches skipped"
+    )
+    print(f"{'validation error, mean':24}{'untrained':>12}{'best':>12}")
+    for name, unit in (("rotation_degrees", "°"), ("translation", ""), ("correspondence", "")):
+        if name in result.untrained:
+            values = (errors.get(name) for errors in (result.untrained, result.best))
+            cells = ("-" if value is None else f"{value:.4f}{unit}" for value in values)
+            print(f"{name.removesuffix('_degrees'):24}" + "".join(f"{cell:>12}" for cell in cells))
+    weights = folder / checkpoint.BEST
+    there = weights if weights.is_file() else f"none before a validation; checkpoints in {folder}"
+    print(f"weights  {there}")
+    return STOPPED if limit is None and not result.finished else 0
+
+
+def run_many(
+    configs: Sequence[Config],
+    out: Path | None,
+    *,
+    seeds: str | None,
+    grids: Sequence[str],
+    limit: str | None,
+    jobs: int,
+    ray: bool,
+    quiet: bool,
+) -> int:
+    """Train many models and print a line for each; returns the exit code."""
+    states = sweep(
+        runs(configs, seeds=numbers(seeds), grid=grid(grids)),
+        out or Path("runs"),
+        at_once=jobs,
+        seconds=seconds(limit) if limit else None,
+        cluster=ray,
+        quiet=quiet,
+    )
+    print(table(states))
+    if any(run.state == "failed" for run in states):
+        return 1
+    unfinished = any(run.state != "finished" for run in states)
+    return STOPPED if limit is None and unfinished else 0
