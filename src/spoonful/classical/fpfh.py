@@ -30,7 +30,7 @@ def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
 
     Args:
         points: (N, 3), about evenly spaced; a voxel grid makes them so.
-        normals: (N, 3) unit vectors; their signs matter, see `mirrored`.
+        normals: (N, 3) unit vectors; their signs matter.
         radii: how far the surroundings reach, one or more; from four times the spacing of the
             points upwards. They are shortened where a cloud is so dense that a million pairs of
             neighbours would not do.
@@ -64,21 +64,6 @@ def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
             )
         )
     return torch.cat(found, 1)
-
-
-def mirrored(features: Tensor) -> Tensor:
-    """The histograms the same cloud has when all its normals are turned around.
-
-    Turning the normals negates phi and theta and keeps alpha: two histograms are read backwards.
-    Clouds whose normals were estimated may disagree about the inside; this matches them both ways
-    for the price of one.
-
-    >>> features = torch.arange(33.0)[None]
-    >>> bool((mirrored(mirrored(features)) == features).all())
-    True
-    """
-    alpha, phi, theta = features.unflatten(-1, (-1, 3, BINS)).unbind(-2)
-    return torch.stack([alpha, phi.flip(-1), theta.flip(-1)], dim=-2).flatten(-3)
 
 
 def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Tensor, Tensor]:

@@ -127,7 +127,7 @@ def register(
         if method == "auto" and confidence_of(found.signs) < CONFIDENT:
             more, took = gather(search, IN_DOUBT, start)
             found, seconds = _answer(pair, clouds, search, proposals + more, seed), seconds | took
-        judged, side, signs = found.judged, found.side, found.signs
+        judged, signs = found.judged, found.signs
         pose = pair.outside(found.final)
         generator = torch.Generator().manual_seed(seed)
         inliers, rmse = _measure(pair, clouds, pose, generator)
@@ -135,7 +135,7 @@ def register(
     return Alignment(
         pose=pose,
         method=judged.name[0],
-        reason=_reason(judged, search, signs),
+        reason=_reason(search, signs),
         candidates=tuple(
             Candidate(
                 judged.name[k],
@@ -159,7 +159,7 @@ def register(
         warnings=tuple(warnings_of(pair, signs, found.freedom, sizes)),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
-        matches=_matches(pair, search, found.final, side),
+        matches=_matches(pair, search, found.final),
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
@@ -171,7 +171,6 @@ class _Answer(NamedTuple):
     """The best of the proposals, polished, and what speaks for and against it."""
 
     judged: Judged
-    side: int
     refined: Pose
     final: Pose
     freedom: Freedom
@@ -183,11 +182,10 @@ def _answer(
 ) -> _Answer:
     judged = _at_home(pair, search.judge(proposals))
     best = judged.pose.at(0)
-    side = int(judged.side[0])
     generator = torch.Generator().manual_seed(seed)
     refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
-    freedom = freedom_of(search, final, side)
-    return _Answer(judged, side, refined, final, freedom, signs_of(search, judged, freedom))
+    freedom = freedom_of(search, final)
+    return _Answer(judged, refined, final, freedom, signs_of(search, judged, freedom))
 
 
 def _at_home(pair: Pair, judged: Judged) -> Judged:
@@ -240,11 +238,10 @@ def _measure(
     )
 
 
-def _reason(judged: Judged, search: Search, signs: Signs) -> str:
+def _reason(search: Search, signs: Signs) -> str:
     """Why this pose and no other, in words."""
-    many = sum(len(found.source) for found in search.evidence if found.side == int(judged.side[0]))
     words = (
-        f"{signs.support:.0f} of {many} matches of similar surroundings agree with it, and "
+        f"{signs.support:.0f} of {len(search.evidence.source)} matches of similar surroundings agree with it, and "
         f"{signs.share:.0%} of the smaller cloud lies on the other"
     )
     if signs.rival > 0:
@@ -256,10 +253,9 @@ def _at(pair: Pair, judged: Judged, k: int) -> Pose:
     return pair.outside(judged.pose.at(k))
 
 
-def _matches(pair: Pair, search: Search, pose: Pose, side: int) -> Matches:
+def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
     """The matches that agree with the pose, the best of them, in the clouds' own units."""
-    found = next(each for each in search.evidence if each.side == side)
-    p, q = found.source.double(), found.target.double()
+    p, q = search.evidence.source.double(), search.evidence.target.double()
     weight = (1 - (pose.apply(p) - q).square().sum(-1) / TOLERANCE**2).clamp_min(0)
     best = weight.argsort(descending=True)[:_MATCHES_SHOWN]
     best = best[weight[best] > 0]

@@ -144,7 +144,7 @@ class Freedom(NamedTuple):
     slides: tuple[tuple[float, float, float], ...]
 
 
-def freedom_of(search: Search, pose: Pose, side: int) -> Freedom:
+def freedom_of(search: Search, pose: Pose) -> Freedom:
     """The motions that leave the common surface on itself, to first order.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
@@ -153,7 +153,7 @@ def freedom_of(search: Search, pose: Pose, side: int) -> Freedom:
     """
     source = search.pair.source
     batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
-    fit = meet(search.target_field, source.points, source.normals, batch, side=torch.tensor([side]))
+    fit = meet(search.target_field, source.points, source.normals, batch, signed=source.given)
     on = fit.near[0]
     if int(on.sum()) < 6:
         return Freedom((), ())

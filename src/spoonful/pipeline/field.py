@@ -77,7 +77,7 @@ def meet(
     *,
     reach: float = 1.5,
     cosine: float = 0.7,
-    side: Tensor | None = None,
+    signed: bool = False,
 ) -> Fit:
     """Which points, moved by each pose, lie on the surface of the field's scan.
 
@@ -88,7 +88,7 @@ def meet(
         pose: rotation (H, 3, 3), translation (H, 3).
         reach: how near, in voxels.
         cosine: how parallel the normals, as the cosine of the angle between them.
-        side: (H,) 1 or -1: on which side the points' normals are taken to be; 1 if None.
+        signed: whether normals must point to the same side, too.
     """
     moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
     turned = normals @ pose.rotation.mT
@@ -96,7 +96,7 @@ def meet(
     offset = moved - field.points[partner]
     facing = field.normals[partner]
     alike = (turned * facing).sum(-1)
-    alike = alike if side is None else alike * side.unsqueeze(-1)
+    alike = alike if signed else alike.abs()
     near = inside & (offset.square().sum(-1) < reach**2) & (alike > cosine)
     return Fit(near, (offset * facing).sum(-1), partner)
 
@@ -109,7 +109,7 @@ def settle(
     *,
     rounds: int = 8,
     reach: float = 2.5,
-    side: Tensor | None = None,
+    signed: bool = False,
 ) -> Pose:
     """A few rounds of point-to-plane ICP for many poses at once, with the field for a search.
 
@@ -126,7 +126,7 @@ def settle(
         # From far to near: the last rounds trust only what has come close.
         limit = reach if step < rounds // 2 else 0.5 * reach
         moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
-        fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, side=side)
+        fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
         n = field.normals[fit.partner]
         weight = fit.near * (1 - (fit.gap / limit).square()).clamp_min(0).square()
         pose = advance(pose, moved, n, fit.gap, weight)

@@ -35,6 +35,9 @@ _MOST_RAW = 300_000
 _STRAY = 20.0
 # Neighbours that a normal is estimated from.
 _NEIGHBOURS = 20
+# The surroundings that give a normal its sign reach so far, in voxels: far enough to be more than
+# noise, near enough to be the same in two scans that share a part of their surface.
+_SURROUNDINGS = 5.0
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,9 @@ class Scan:
 
     Attributes:
         points: (N, 3) float32, one for each voxel.
-        normals: (N, 3) unit vectors.
+        normals: (N, 3) unit vectors; see `faced` for the signs of estimated ones.
         fine: (F, 3) float32, one for each voxel of half the edge.
-        fine_normals: (F, 3).
+        fine_normals: (F, 3), of either sign.
         given: whether the normals came with the cloud, their signs included.
         centre: (3,) float64, the centroid, in the cloud's own unit.
     """
@@ -209,41 +212,51 @@ def _scan(cloud: Cloud, voxel: float, given: bool) -> Scan:
     centre = cloud.points.mean(0)
     centred = (cloud.points - centre) / voxel
     fine = voxel_average(centred, 0.5, cloud.normals if given else None)
-    points = fine.points
+    grid = voxel_average(fine.points, 1.0, fine.normals)
+    tree = tree_of(fine.points)
+    estimated = normals_at(grid.points, fine.points, tree)
     if given:
-        assert fine.normals is not None
-        normals = fine.normals
+        assert grid.normals is not None
         # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
-        lost = normals.abs().amax(-1) == 0
-        if bool(lost.any()):
-            normals = normals.where(~lost[:, None], normals_of(points))
+        lost = grid.normals.abs().amax(-1) == 0
+        normals = grid.normals.where(~lost[:, None], estimated)
     else:
-        normals = normals_of(points)
-    grid = voxel_average(points, 1.0, normals)
-    assert grid.normals is not None
-    up = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
-    coarse = grid.normals.where((grid.normals.abs().amax(-1) > 0)[:, None], up)
+        normals = faced(grid.points, estimated)
     return Scan(
         points=grid.points.float(),
-        normals=torch.nn.functional.normalize(coarse, dim=-1).float(),
-        fine=points.float(),
-        fine_normals=torch.nn.functional.normalize(normals, dim=-1).float(),
+        normals=normals.float(),
+        fine=fine.points.float(),
+        fine_normals=normals_at(fine.points, fine.points, tree).float(),
         given=given,
         centre=centre,
     )
 
 
-def normals_of(points: Tensor, neighbours: int = _NEIGHBOURS) -> Tensor:
-    """Unit normals of (N, 3) points from their neighbours, pointing away from the centroid."""
+def normals_at(places: Tensor, points: Tensor, tree: Any) -> Tensor:
+    """Unit normals at (M, 3) places, of either sign, from the (N, 3) points of `tree` nearby."""
     if len(points) < 3:
-        return torch.tensor([0.0, 0.0, 1.0], dtype=points.dtype).expand_as(points)
-    _, near = tree_of(points).query(points.numpy(), min(neighbours, len(points)))
+        return torch.tensor([0.0, 0.0, 1.0], dtype=points.dtype).expand_as(places)
+    _, near = tree.query(places.numpy(), min(_NEIGHBOURS, len(points)))
     around = points[torch.from_numpy(near)]
     around = around - around.mean(1, keepdim=True)
-    spread = (around.unsqueeze(-1) * around.unsqueeze(-2)).sum(1)
-    normals = torch.linalg.eigh(spread).eigenvectors[..., 0]
-    outward = (normals * (points - points.mean(0))).sum(-1, keepdim=True) >= 0
-    return normals.where(outward, -normals)
+    return torch.linalg.eigh(around.mT @ around).eigenvectors[..., 0]
+
+
+def faced(points: Tensor, normals: Tensor) -> Tensor:
+    """Normals whose signs two overlapping scans agree on, whatever else each of them shows.
+
+    A normal points to the side of its tangent plane on which the surroundings lie. On a flat
+    surface the sign is noise, and so are the features there with any sign.
+
+    Args:
+        points: (N, 3), in voxels.
+        normals: (N, 3) of either sign.
+    """
+    pairs = torch.from_numpy(tree_of(points).query_pairs(_SURROUNDINGS, output_type="ndarray"))
+    here, there = torch.cat([pairs, pairs.flip(1)]).unbind(1)
+    rise = ((points[there] - points[here]) * normals[here]).sum(-1)
+    above = rise.new_zeros(len(points)).index_add_(0, here, rise) >= 0
+    return normals.where(above.unsqueeze(1), -normals)
 
 
 def tree_of(points: Tensor) -> Any:

@@ -34,17 +34,15 @@ Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
 def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
     """The poses that groups of matches agree on."""
-    proposals = []
-    for found in search.evidence:
-        agreed = consensus(
-            found.source,
-            found.target,
-            TOLERANCE,
-            source_normals=found.source_normals,
-            target_normals=found.target_normals,
-        )
-        proposals.append(Proposal("consensus", agreed.pose, found.side))
-    return proposals
+    found = search.evidence
+    agreed = consensus(
+        found.source,
+        found.target,
+        TOLERANCE,
+        source_normals=found.source_normals,
+        target_normals=found.target_normals,
+    )
+    return [Proposal("consensus", agreed.pose)]
 
 
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from spoonful.classical.consensus import support_of
-from spoonful.classical.fpfh import fpfh, mirrored, mutual_matches
+from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import Field, meet, settle
 from spoonful.pipeline.prepare import Pair
@@ -43,16 +43,14 @@ class Evidence:
     Attributes:
         source: (K, 3) float32, in voxels.
         target: (K, 3).
-        source_normals: (K, 3), turned around where `side` is -1.
+        source_normals: (K, 3).
         target_normals: (K, 3).
-        side: 1, or -1 if the source's normals are taken to point the other way.
     """
 
     source: Tensor
     target: Tensor
     source_normals: Tensor
     target_normals: Tensor
-    side: int
 
 
 class Proposal(NamedTuple):
@@ -61,12 +59,10 @@ class Proposal(NamedTuple):
     Attributes:
         name: of the method.
         pose: rotation (H, 3, 3), translation (H, 3), float32, in voxels.
-        side: as in `Evidence`; 0 where the method does not care.
     """
 
     name: str
     pose: Pose
-    side: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,6 @@ class Judged:
     Attributes:
         pose: rotation (H, 3, 3), in voxels.
         name: what proposed each.
-        side: (H,) 1 or -1, as in `Evidence`.
         support: (H,) matches that agree, see `support_of`.
         common: (H,) voxels of the source on the target plus voxels of the target on the source,
             halved.
@@ -87,7 +82,6 @@ class Judged:
 
     pose: Pose
     name: tuple[str, ...]
-    side: Tensor
     support: Tensor
     common: Tensor
     gap: Tensor
@@ -98,7 +92,6 @@ class Judged:
         return Judged(
             self.pose.at(keep),
             tuple(self.name[k] for k in keep.tolist()),
-            self.side[keep],
             self.support[keep],
             self.common[keep],
             self.gap[keep],
@@ -117,84 +110,57 @@ class Search:
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Settle the proposed poses, of which there is at least one, and rank them."""
-        names: list[str] = []
-        poses: list[Pose] = []
-        sides: list[Tensor] = []
-        sure: list[Tensor] = []
-        for proposal in proposals:
-            count = len(proposal.pose.rotation)
-            for choice in (proposal.side,) if proposal.side else self.sides:
-                names += [proposal.name] * count
-                poses.append(proposal.pose)
-                sides.append(torch.full((count,), choice))
-                # Who proposes one pose is heard; who proposes many has to bring matches.
-                sure.append(torch.full((count,), torch.inf if count == 1 else 0.0))
-        pose = Pose(
-            torch.cat([p.rotation for p in poses]), torch.cat([p.translation for p in poses])
-        )
-        side = torch.cat(sides)
-        promise = self._support(pose, side) + torch.cat(sure)
-        keep = distinct(pose, side, promise, self.pair.source.points, _SHORT_LIST)
-        pose, side = pose.at(keep), side[keep]
-        names = [names[k] for k in keep.tolist()]
+        names = [each.name for each in proposals for _ in each.pose.rotation]
+        pose = Pose(*(torch.cat(parts) for parts in zip(*(p.pose for p in proposals), strict=True)))
+        # Single-pose proposals are always kept; the others are ranked by matches.
+        alone = [len(each.pose.rotation) == 1 for each in proposals for _ in each.pose.rotation]
+        promise = self._support(pose).masked_fill(torch.tensor(alone), torch.inf)
         source = self.pair.source
+        keep = distinct(pose, promise, source.points, _SHORT_LIST)
         step = max(1, len(source.points) // _SETTLE_POINTS)
         pose = settle(
-            self.target_field, source.points[::step], source.normals[::step], pose, side=side
+            self.target_field,
+            source.points[::step],
+            source.normals[::step],
+            pose.at(keep),
+            signed=source.given,
         )
-        judged = self._measure(pose, side, names)
-        keep = distinct(judged.pose, judged.side, judged.score, source.points, _SHORT_LIST)
-        return judged.select(keep)
+        judged = self._measure(pose, [names[k] for k in keep.tolist()])
+        return judged.select(distinct(judged.pose, judged.score, source.points, _SHORT_LIST))
 
-    @property
-    def sides(self) -> tuple[int, ...]:
-        """On which sides the source's normals may be: both where they had to be estimated."""
-        return tuple(found.side for found in self.evidence)
+    def _support(self, pose: Pose) -> Tensor:
+        return support_of(pose, self.evidence.source, self.evidence.target, TOLERANCE)
 
-    def _support(self, pose: Pose, side: Tensor) -> Tensor:
-        total = torch.zeros(len(side))
-        for found in self.evidence:
-            counted = support_of(pose, found.source, found.target, TOLERANCE)
-            total = torch.where(side == found.side, counted, total)
-        return total
-
-    def _measure(self, pose: Pose, side: Tensor, names: list[str]) -> Judged:
+    def _measure(self, pose: Pose, names: list[str]) -> Judged:
         source, target = self.pair.source, self.pair.target
-        there = meet(self.target_field, source.points, source.normals, pose, side=side)
-        back = meet(self.source_field, target.points, target.normals, pose.inverse(), side=side)
+        signed = source.given
+        there = meet(self.target_field, source.points, source.normals, pose, signed=signed)
+        back = meet(self.source_field, target.points, target.normals, pose.inverse(), signed=signed)
         common = (there.near.sum(1) + back.near.sum(1)) / 2
         met = there.near.sum(1)
         gap = ((there.gap.abs() * there.near).sum(1) / met.clamp_min(1)).where(met > 0, 1.0)
-        support = self._support(pose, side)
+        support = self._support(pose)
         closely = [(fit.near & (fit.gap.abs() < _CLOSE)).sum(1) for fit in (there, back)]
         close = (closely[0] + closely[1]) / 2
         share = close / min(len(source.points), len(target.points))
-        most = max(1, *(len(found.source) for found in self.evidence))
-        score = support / most * share.clamp_max(1)
-        return Judged(pose, tuple(names), side, support, common, gap, score)
+        score = support / max(1, len(self.evidence.source)) * share.clamp_max(1)
+        return Judged(pose, tuple(names), support, common, gap, score)
 
 
-def find_evidence(pair: Pair) -> list[Evidence]:
-    """Mutual matches of the scans' surroundings, both ways round where normals have no side."""
-    scans = (pair.source, pair.target)
-    features, other = (fpfh(scan.points, scan.normals, _RADII) for scan in scans)
-    found = []
-    for side in (1,) if pair.source.given else (1, -1):
-        own = features if side > 0 else mirrored(features)
-        here, there = mutual_matches(own, other, _CHOICES)
-        found.append(
-            Evidence(
-                source=pair.source.points[here],
-                target=pair.target.points[there],
-                source_normals=pair.source.normals[here] * side,
-                target_normals=pair.target.normals[there],
-                side=side,
-            )
-        )
-    return found
+def find_evidence(pair: Pair) -> Evidence:
+    """Mutual matches of the scans' surroundings."""
+    source, target = pair.source, pair.target
+    features = [fpfh(scan.points, scan.normals, _RADII) for scan in (source, target)]
+    here, there = mutual_matches(*features, _CHOICES)
+    return Evidence(
+        source=source.points[here],
+        target=target.points[there],
+        source_normals=source.normals[here],
+        target_normals=target.normals[there],
+    )
 
 
-def distinct(pose: Pose, side: Tensor, value: Tensor, points: Tensor, most: int) -> Tensor:
+def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
     """Positions of the best poses of which no two are the same, best first, `most` of them.
 
     Poses are the same if they carry the points to places no farther apart than `_SAME` voxels,
@@ -203,7 +169,7 @@ def distinct(pose: Pose, side: Tensor, value: Tensor, points: Tensor, most: int)
     some = points[:: max(1, len(points) // 32)]
     places = (some @ pose.rotation.mT + pose.translation.unsqueeze(-2)).flatten(1)
     apart = torch.cdist(places, places) / len(some) ** 0.5
-    same = (apart < _SAME) & (side[:, None] == side[None])
+    same = apart < _SAME
     free = torch.ones(len(value), dtype=torch.bool)
     keep = []
     for k in value.argsort(descending=True, stable=True).tolist():
