@@ -8,12 +8,12 @@ import torch
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import (
     farthest_points,
-    normalize_pair,
     random_points,
     sample_surface,
     take,
     voxel_average_to,
 )
+from spoonful.frame import Frame
 from spoonful.geometry import Pose
 
 pytestmark = [
@@ -69,8 +69,8 @@ def test_generators_of_the_gpu_choose_there(clouds: torch.Tensor) -> None:
         assert torch.equal(first, again)
 
 
-def test_pairs_come_back_from_the_gpu(clouds: torch.Tensor) -> None:
-    pair = normalize_pair(clouds[:2].cuda() * 7 + 100, clouds[2:].cuda() * 5)
-    pose = pair.to_original(Pose.identity(2, device="cuda"))
-    back = pair.from_original(pose)
+def test_poses_come_back_from_the_gpu(clouds: torch.Tensor) -> None:
+    frame = Frame.of(clouds[:2].cuda() * 7 + 100, clouds[2:].cuda() * 5)
+    pose = frame.pose_out(Pose.identity(2, device="cuda"))
+    back = frame.pose_in(pose).to(torch.float32)
     torch.testing.assert_close(back.translation, torch.zeros(2, 3, device="cuda"))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from spoonful.data.sampling import (
     farthest_points,
-    normalize_pair,
     random_points,
     sample_surface,
     take,
@@ -251,70 +250,3 @@ def test_surfaces_without_area_are_an_error() -> None:
     for faces in (torch.zeros(0, 3, dtype=torch.int64), torch.tensor([[0, 0, 1]])):
         with pytest.raises(ValueError, match="faces must have a total area above 0"):
             sample_surface(torch.rand(3, 3), faces, 10)
-
-
-# Pairs.
-
-
-@given(seed=st.integers(0, 10**6), scale=st.floats(1e-3, 1e4), shared=st.booleans())
-def test_a_pose_goes_to_the_unit_ball_and_back(seed: int, scale: float, shared: bool) -> None:
-    source = scale * cloud(seed, 50, dtype=torch.float64)
-    truth = pose(seed)
-    truth = Pose(truth.rotation, scale * truth.translation)
-    target = truth.apply(source)
-    pair = normalize_pair(source, target, shared_center=shared)
-    inside = pair.from_original(truth)
-    torch.testing.assert_close(inside.apply(pair.source), pair.target)
-    back = pair.to_original(inside)
-    torch.testing.assert_close(back.rotation, truth.rotation)
-    torch.testing.assert_close(back.translation, truth.translation, atol=1e-9 * scale, rtol=1e-9)
-
-
-@given(seed=st.integers(0, 10**6), offset=st.floats(0, 1e4))
-def test_pairs_fill_the_unit_ball(seed: int, offset: float) -> None:
-    pair = normalize_pair(cloud(seed, 30) + offset, 3 * cloud(seed + 1, 40))
-    lengths = [part.norm(dim=-1).max() for part in (pair.source, pair.target)]
-    assert max(lengths) <= 1
-    assert max(lengths) > 1 - 1e-5
-
-
-def test_poses_between_maps_keep_millimetres() -> None:
-    generator = torch.Generator().manual_seed(0)
-    corner = torch.tensor([5e5, 5.4e6, 300.0], dtype=torch.float64)
-    source = corner + 100 * torch.rand(50, 3, generator=generator, dtype=torch.float64)
-    truth = Pose(pose(5).rotation, torch.tensor([1e6, -2e6, 50.0], dtype=torch.float64))
-    pair = normalize_pair(source, truth.apply(source))
-    # A network's answer is float32; what it says is right to 1e-7 of the extent.
-    answer = pair.from_original(truth).to(torch.float32)
-    back = pair.to_original(answer)
-    assert back.translation.dtype == torch.float64
-    assert (back.apply(source) - truth.apply(source)).abs().max() < 1e-3
-    torch.testing.assert_close(
-        back.rotation @ back.rotation.mT, torch.eye(3, dtype=torch.float64), atol=1e-12, rtol=0
-    )
-
-
-def test_pairs_come_in_batches_and_padding_decides_nothing() -> None:
-    source = torch.stack([cloud(seed, 30) for seed in range(4)])
-    target = torch.stack([2 * cloud(seed, 20) for seed in range(4, 8)])
-    padded = torch.cat([source, torch.full((4, 6, 3), 1e6)], dim=1)
-    mask = (torch.arange(36) < 30).expand(4, 36)
-    pair = normalize_pair(padded, target, source_mask=mask)
-    for i in range(4):
-        alone = normalize_pair(source[i], target[i])
-        torch.testing.assert_close(pair.source[i, :30], alone.source)
-        torch.testing.assert_close(pair.target[i], alone.target)
-        torch.testing.assert_close(pair.scale[i], alone.scale)
-    identity = Pose.identity(4)
-    assert pair.to_original(identity).rotation.shape == (4, 3, 3)
-
-
-def test_pairs_that_cannot_be_scaled_are_an_error() -> None:
-    with pytest.raises(ValueError, match="hold more than one distinct point"):
-        normalize_pair(torch.ones(5, 3), torch.zeros(4, 3))
-    with pytest.raises(ValueError, match="must be finite"):
-        normalize_pair(torch.rand(5, 3), torch.full((4, 3), torch.nan))
-    with pytest.raises(ValueError, match="same leading dimensions"):
-        normalize_pair(torch.rand(2, 5, 3), torch.rand(3, 5, 3))
-    with pytest.raises(ValueError, match=r"source must have shape \(\.\.\., N, 3\)"):
-        normalize_pair(torch.rand(5, 2), torch.rand(5, 3))

@@ -6,8 +6,8 @@ import torch
 from torch.nn import functional as F
 
 from spoonful.data.corpus import Corpus
-from spoonful.data.sampling import PairFrame
 from spoonful.data.scans import ScanPair
+from spoonful.frame import Frame
 from spoonful.geometry import Pose
 
 
@@ -33,6 +33,7 @@ def scans(count: int = 4) -> list[ScanPair]:
     pose = Pose(torch.diag(torch.tensor([-1.0, -1.0, 1.0])), torch.tensor([0.1, 0.2, 0.3]))
     pairs = []
     for number, shape in enumerate(blobs(count, points=400).points):
-        frame = PairFrame(shape[:300] / 2, pose.apply(shape[100:] / 2), zero, zero, zero + 1)
-        pairs.append(ScanPair(f"blob/{number}", pose, overlap=2 / 3, frame=frame))
+        source, target = shape[:300] / 2, pose.apply(shape[100:] / 2)
+        frame = Frame(zero, zero, zero[0] + 1)
+        pairs.append(ScanPair(f"blob/{number}", source, target, pose, 2 / 3, frame))
     return pairs

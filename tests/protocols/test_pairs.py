@@ -190,9 +190,7 @@ def test_pairs_of_scans() -> None:
 
 def test_scans_of_unequal_sizes_are_refused() -> None:
     pairs_of_scans = scans()
-    pairs_of_scans[0] = replace(
-        pairs_of_scans[0], frame=pairs_of_scans[0].frame._replace(source=torch.zeros(7, 3))
-    )
+    pairs_of_scans[0] = replace(pairs_of_scans[0], source=torch.zeros(7, 3))
     with pytest.raises(ValueError, match="same number of points"):
         PairGenerator(protocols.get("3dmatch-30"), pairs_of_scans)
 

@@ -16,6 +16,7 @@ from spoonful.data import places
 from spoonful.data.clouds import FORMATS, CloudFileError, read_cloud
 from spoonful.data.corpus import Corpus
 from spoonful.files import replacing
+from spoonful.frame import centroid, radius
 from spoonful.geometry.checks import check_choice, check_count
 
 SPLITS = ("train", "test", "all")
@@ -101,30 +102,17 @@ def find_shapes(root: Path) -> Iterator[tuple[str, str, Path]]:
         yield category, split, path
 
 
-def unit_sphere(points: Tensor) -> Tensor:
-    """Points (N, 3), centred on their mean, with the farthest at distance 1.
-
-    >>> unit_sphere(torch.tensor([[0.0, 0, 0], [4, 0, 0]]))
-    tensor([[-1.,  0.,  0.],
-            [ 1.,  0.,  0.]])
-    """
-    centred = points - points.mean(0)
-    radius = torch.linalg.vector_norm(centred, dim=-1).max()
-    if not radius > 0:
-        raise ValueError("all its points are in one place")
-    return centred / radius
-
-
 def _shape(path: Path, points: int, seed: int, key: str) -> tuple[Tensor, Tensor]:
     digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
     cloud = read_cloud(path, points=points, generator=generator)
     if len(cloud) < points:
         raise CloudFileError(f"{path}: it has {len(cloud)} points, but {points} are asked for")
-    try:
-        positions = unit_sphere(cloud.points.double())
-    except ValueError as error:
-        raise CloudFileError(f"{path}: {error}") from None
+    center = centroid(cloud.points)
+    size = radius(cloud.points, center)
+    if not size > 0:
+        raise CloudFileError(f"{path}: all its points are in one place")
+    positions = (cloud.points.double() - center) / size
     normals = cloud.with_normals().normals
     assert normals is not None
     return positions.to(torch.float32), normals.to(torch.float32)

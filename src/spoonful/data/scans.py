@@ -13,13 +13,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from spoonful.data.sampling import (
-    PairFrame,
-    VoxelAverage,
-    normalize_pair,
-    voxel_average,
-    voxel_average_to,
-)
+from spoonful.data.sampling import VoxelAverage, voxel_average, voxel_average_to
+from spoonful.frame import Frame
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index
 
@@ -33,25 +28,19 @@ class ScanPair:
 
     Attributes:
         name: where the pair comes from, "7-scenes-redkitchen/0-1".
+        source: (P, 3) float32, in the unit ball.
+        target: (P, 3) float32, in the unit ball.
         pose: the true pose, source to target, in the unit ball's frame; rotation (3, 3).
         overlap: the share of either scan that the other has too (see `overlap`), 0 to 1.
-        frame: the clouds, and the way back to the scans' own units: `frame.to_original(pose)`.
+        frame: the way back to the scans' own units: `frame.pose_out(pose)`.
     """
 
     name: str
+    source: Tensor
+    target: Tensor
     pose: Pose
     overlap: float
-    frame: PairFrame
-
-    @property
-    def source(self) -> Tensor:
-        """(P, 3) float32, in the unit ball."""
-        return self.frame.source
-
-    @property
-    def target(self) -> Tensor:
-        """(P, 3) float32, in the unit ball."""
-        return self.frame.target
+    frame: Frame
 
 
 class PairMaker:
@@ -69,7 +58,7 @@ class PairMaker:
     >>> pair = maker.make("a", "b", moved, name="wall")
     >>> pair.source.shape, pair.overlap
     (torch.Size([512, 3]), 1.0)
-    >>> pair.frame.to_original(pair.pose).translation.round(decimals=3)
+    >>> pair.frame.pose_out(pair.pose).translation.round(decimals=3)
     tensor([10.,  0.,  0.], dtype=torch.float64)
     """
 
@@ -86,14 +75,17 @@ class PairMaker:
         """The pair of two scans, given by name, with the pose from the first to the second."""
         pose = pose.to(torch.float64)
         share = overlap(self._thin(source), self._thin(target), pose, self._radius)
-        frame = normalize_pair(
-            self._small(source).points.to(torch.float32),
-            self._small(target).points.to(torch.float32),
-        )
-        return ScanPair(name, frame.from_original(pose), share, frame)
+        first, second = (self._small(scan).points.to(torch.float32) for scan in (source, target))
+        frame = Frame.of(first, second)
+        if not bool((frame.scale > 0) & frame.scale.isfinite()):
+            raise ValueError(f"{name}: all points of the scans are in one place, or not finite")
+        # Slightly above the radius, so that rounding to float32 leaves no point outside the ball.
+        frame = frame._replace(scale=frame.scale * (1 + 4 * torch.finfo(torch.float32).eps))
+        inside = frame.source_in(first), frame.target_in(second)
+        return ScanPair(name, *inside, frame.pose_in(pose).to(torch.float32), share, frame)
 
     def _averaged(self, scan: str) -> VoxelAverage:
-        # Where no grid leaves just as many points, a subset is drawn: always the same.
+        # If no grid leaves exactly as many points, a fixed random subset is drawn.
         return voxel_average_to(
             self._read(scan), self._points, generator=torch.Generator().manual_seed(0)
         )
@@ -124,18 +116,11 @@ def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
     0.5
     """
     moved, still = pose.to(torch.float64).apply(source.double()), target.double()
-    shares = [within(moved, still, radius), within(still, moved, radius)]
-    return min(float(share.double().mean()) for share in shares)
-
-
-def within(query: Tensor, points: Tensor, radius: float) -> Tensor:
-    """Which of `query` (N, 3) have one of `points` (M, 3) within `radius`: (N,) bool.
-
-    >>> line = torch.arange(4.0).unsqueeze(-1) * torch.tensor([1.0, 0, 0])
-    >>> within(line, line[:1], 1.5)
-    tensor([ True,  True, False, False])
-    """
-    return Index(points).nearest(query, reach=radius).squared_distance.isfinite()
+    found = (
+        Index(points).nearest(query, reach=radius).squared_distance.isfinite()
+        for query, points in ((moved, still), (still, moved))
+    )
+    return min(float(near.double().mean()) for near in found)
 
 
 def rigid(matrix: Tensor) -> Pose:
