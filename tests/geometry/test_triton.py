@@ -11,8 +11,7 @@ import torch
 
 from geometry.agreement import assert_agrees, assert_packed_agrees, draw, pack, poses_and_gradients
 from interpreted import assert_passes_interpreted, needs_interpreter
-from spoonful import SpoonfulLayer, kabsch, kabsch_packed, refine
-from spoonful.geometry import kernels
+from spoonful.geometry import SpoonfulLayer, kabsch, kabsch_packed, kernels, refine
 from spoonful.geometry.kernels import cuda
 
 FORMS = ["source", "target"]
