@@ -30,6 +30,7 @@ from spoonful.cli import (
     train,
     tune,
 )
+from spoonful.geometry import kernels
 
 app = typer.Typer(
     name="spoonful",
@@ -80,6 +81,8 @@ def root(
     """
     if version:
         typer.echo(f"spoonful {spoonful.__version__}")
+        if not kernels.built():
+            typer.echo(kernels.status())
         raise typer.Exit
 
 

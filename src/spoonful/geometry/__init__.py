@@ -16,6 +16,7 @@ from spoonful.geometry.neighbors import Neighbors, nearest
 from spoonful.geometry.packed import moments_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import linearized_step, refine
+from spoonful.geometry.rotation import nearest_rotation
 from spoonful.geometry.so3 import (
     gram_schmidt,
     hat,
@@ -41,6 +42,7 @@ __all__ = [
     "moments",
     "moments_packed",
     "nearest",
+    "nearest_rotation",
     "random_rotation",
     "refine",
     "rotation_from_vector",

@@ -30,9 +30,9 @@ def kabsch(
     - NaN or inf in a cloud, or coordinates beyond 1e34 (1e150 in float64): a NaN pose for that
       cloud alone and, for its points, zero gradient.
 
-    Up to there poses and gradients are those of clouds of usual size. (Only if the source is more
-    than 1e15 times larger than the target may a gradient overflow.)
-    `stability` tells which of these happened.
+    `stability` tells which of these happened. Up to these sizes poses and gradients are as exact as
+    for clouds of usual size. (Only if the source is more than 1e15 times larger than the target may
+    a gradient overflow.)
 
     Args:
         source: (..., N, 3).

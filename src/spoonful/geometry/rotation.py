@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known
+from spoonful.geometry.checks import all_known, check_tensor
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments
 from spoonful.geometry.pose import Pose
@@ -30,7 +30,7 @@ from spoonful.geometry.spread import spread_inverse
 
 def pose_from_moments(m: Moments) -> Pose:
     """The best pose for clouds with these moments."""
-    rotation = best_rotation(m.cross)
+    rotation = nearest_rotation(m.cross)
     return Pose(rotation, best_translation(rotation, m.source_mean, m.target_mean))
 
 
@@ -46,9 +46,26 @@ def best_translation(rotation: Tensor, source_mean: Tensor, target_mean: Tensor)
     return torch.where(sound.squeeze(-1), shift, torch.nan)
 
 
-def best_rotation(cross: Tensor) -> Tensor:
-    """The rotation that maximises `tr(R^T H)`, for (..., 3, 3) cross moments H."""
-    rotation: Tensor = _rotation(cross)
+def nearest_rotation(matrix: Tensor) -> Tensor:
+    """The rotation nearest a matrix, which is the one that maximises `tr(R^T H)`.
+
+    With the cross moment of two clouds it is Kabsch's. With a rotation that has lost some digits it
+    is the rotation again.
+
+    Args:
+        matrix: (..., 3, 3).
+
+    Returns:
+        (..., 3, 3) proper rotations, differentiable any number of times. `kabsch` says what happens
+        if several are equally near.
+
+    >>> nearest_rotation(torch.diag(torch.tensor([1.01, 0.99, 1.0])))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.],
+            [0., 0., 1.]])
+    """
+    check_tensor("matrix", matrix, 3, 3)
+    rotation: Tensor = _rotation(matrix)
     return rotation
 
 

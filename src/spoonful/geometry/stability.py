@@ -29,7 +29,7 @@ from spoonful.geometry.exact import matmul3
 from spoonful.geometry.head import scaled_moments
 from spoonful.geometry.plan import FORMS, Form
 from spoonful.geometry.refinement import refine_moments
-from spoonful.geometry.rotation import best_rotation
+from spoonful.geometry.rotation import nearest_rotation
 from spoonful.geometry.spread import ROUNDINGS, spread, spread_inverse
 
 
@@ -120,7 +120,7 @@ def stability(
     check_correspondences(source, target, weights, mask)
     m, unit = scaled_moments(source, target, weights, mask)
     if rotation is None:
-        rotation = best_rotation(m.cross)
+        rotation = nearest_rotation(m.cross)
     else:
         check_start("rotation", rotation, source, values=True)
         rotation = rotation.to(m.cross.dtype)

@@ -7,8 +7,8 @@
 fits (`usable`) and the reference, `geometry.head`, otherwise, with the same results up to rounding.
 """
 
-from spoonful.geometry.kernels.library import status
+from spoonful.geometry.kernels.library import built, status
 from spoonful.geometry.kernels.node import pose_head
 from spoonful.geometry.kernels.switch import disabled, usable
 
-__all__ = ["disabled", "pose_head", "status", "usable"]
+__all__ = ["built", "disabled", "pose_head", "status", "usable"]

@@ -66,15 +66,20 @@ def _candidates(real: str) -> list[Path]:
     return [_FOLDER / f"{name}.{suffix}" for name in names for suffix in ("so", "dylib", "dll")]
 
 
+def built() -> bool:
+    """True if the CPU has its compiled kernel."""
+    return all(library(dtype) is not None for dtype in _REALS)
+
+
 def status() -> str:
     """One line that says if the CPU has its compiled kernel.
 
     >>> status().startswith("CPU kernel: ")
     True
     """
-    if all(library(dtype) is not None for dtype in _REALS):
+    if built():
         return "CPU kernel: compiled"
-    return "CPU kernel: not built (no C compiler at installation), torch's own operations are used"
+    return "CPU kernel: not built (no C compiler at installation); torch's own operations are used"
 
 
 def call(

@@ -250,7 +250,7 @@ static void jacobi4(double A[4][4], double V[4][4])
  * not unique; then the best ones fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
  * the one that turns least.
  */
-static void best_rotation(const REAL *H, REAL *R)
+static void nearest_rotation(const REAL *H, REAL *R)
 {
     double size = 0, zero = 0, h[9], A[4][4], V[4][4];
     for (int i = 0; i < 9; i++) {
@@ -628,7 +628,7 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 
     if (c->start_kind != GIVEN) {
         R = c->rotation + 9 * first_pose(c, cloud);
-        best_rotation(H, R);
+        nearest_rotation(H, R);
         best_translation(state, R, c->translation + 3 * first_pose(c, cloud));
     }
     for (int64_t k = 0; k < c->starts; k++) {

@@ -290,7 +290,7 @@ def _annihilate(pp, qq, pq, kp, kq, lp, lq, vp, vq):
 
 
 @triton.jit
-def _best_rotation(H, EPS: tl.constexpr):
+def _nearest_rotation(H, EPS: tl.constexpr):
     """The rotation that maximises tr(R^T H): the top eigenvector of Horn's 4x4 matrix.
 
     Where several are best they fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
@@ -785,7 +785,7 @@ def pose_head_forward(
     R = H
     here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
-        R = _best_rotation(H, EPS)
+        R = _nearest_rotation(H, EPS)
         _store9(rotation + 9 * here, R)
         _store3(translation + 3 * here, _best_translation(R, source_mean, target_mean))
         here += 1
