@@ -28,7 +28,7 @@ except ImportError:  # run as a script, outside a build
 KERNELS = Path("spoonful", "geometry", "kernels")
 REALS = ("float", "double")
 # No -ffast-math: NaN must be kept, and sums must keep their order.
-FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fPIC", "-shared"]
+FLAGS = ["-std=c11", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared"]
 NATIVE = (["-march=native"], ["-mcpu=native"], [])  # the first that the compiler knows
 AVX2 = ["-mavx2", "-mfma"]
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
