@@ -645,7 +645,7 @@ def test_a_cloud_beyond_the_largest_is_nan_and_only_that_one(dtype, scale, form,
 
 @pytest.mark.parametrize("composite", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("sizes", [(1.0, 1e30), (1e15, 1.0), (1e-30, 1e30)])
+@pytest.mark.parametrize("sizes", [(1.0, 1e30), (1e8, 1.0), (1e-30, 1e30)])
 def test_clouds_of_very_different_sizes_have_finite_gradients(sizes, form, composite):
     source, target, weights, _ = draw(torch.float32, n=60)
     leaves = [source * sizes[0], target * sizes[1], weights]

@@ -31,7 +31,7 @@ def kabsch(
       cloud alone and, for its points, zero gradient.
 
     `stability` tells which of these happened. Up to these sizes poses and gradients are as exact as
-    for clouds of usual size. (Only if the source is more than 1e15 times larger than the target may
+    for clouds of usual size. (Only if the source is more than 1e8 times larger than the target may
     a gradient overflow.)
 
     Args:
