@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from oracles import literal
-from spoonful import random_rotation, spoonful
+from spoonful import spoonful
+from spoonful.geometry import random_rotation
 
 
 @pytest.mark.parametrize("form", ["source", "target"])

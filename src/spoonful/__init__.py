@@ -1,29 +1,15 @@
 """Learned 3D point-cloud registration: a differentiable pose layer, exact, fast and never NaN."""
 
-from typing import Any
-
 from spoonful.compat import spoonful as spoonful
 from spoonful.geometry import (
     LayerOutput,
-    Moments,
-    Neighbors,
     Pose,
     SpoonfulLayer,
     Stability,
     Status,
-    gram_schmidt,
-    hat,
     kabsch,
-    kabsch_packed,
-    linearized_step,
-    moments,
-    moments_packed,
-    nearest,
-    random_rotation,
     refine,
-    rotation_from_vector,
     stability,
-    vee,
 )
 
 __version__ = "0.1.0"
@@ -32,36 +18,51 @@ __version__ = "0.1.0"
 # which would hide this package.
 __all__ = [
     "LayerOutput",
-    "Moments",
-    "Neighbors",
     "Pose",
     "SpoonfulLayer",
     "Stability",
     "Status",
+    "kabsch",
+    "refine",
+    "stability",
+]
+
+# Until 0.1 these were here, too. They live in `spoonful.geometry`.
+_MOVED = {
+    "Moments",
+    "Neighbors",
     "gram_schmidt",
     "hat",
-    "kabsch",
     "kabsch_packed",
     "linearized_step",
     "moments",
     "moments_packed",
     "nearest",
     "random_rotation",
-    "refine",
     "rotation_from_vector",
-    "stability",
     "vee",
-]
+}
 
 
-def __getattr__(name: str) -> Any:
-    # Registering files and scans brings in numpy and more: not before it is asked for.
+def __getattr__(name: str) -> object:
+    # Registering files and scans imports numpy and more: only when it is used.
     if name == "register":
         from spoonful.pipeline import register
 
         return register
+    if name in _MOVED:
+        import warnings
+
+        from spoonful import geometry
+
+        warnings.warn(
+            f"spoonful.{name} is deprecated: import it from spoonful.geometry",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(geometry, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "register"})
+    return sorted({*__all__, "__version__", "geometry", "register", "spoonful"})

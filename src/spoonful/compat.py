@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spoonful.geometry.checks import check_cloud, check_correspondences, check_count
-from spoonful.geometry.moments import Moments, moments
-from spoonful.geometry.refine import Form, check_start, refine_moments
+from spoonful.geometry.checks import (
+    check_cloud,
+    check_correspondences,
+    check_count,
+    check_start,
+)
+from spoonful.geometry.moments import Moments, checked_moments
+from spoonful.geometry.plan import Form
+from spoonful.geometry.refinement import refine_moments
 
 
 def spoonful(
@@ -22,8 +28,8 @@ def spoonful(
 
     A drop-in for the `spoonful` of github.com/SergioRAgostinho/just-a-spoonful: same arguments,
     same results, without the functions that torch has removed, and much faster. New code should
-    call `refine`. Two differences: where the published function returns NaN (a singular system),
-    this one is finite, and the gradient with respect to `R` is the one along the rotations.
+    call `refine`. Two differences: if the system is singular the published function returns NaN,
+    this one is finite; and the gradient with respect to `R` is the one along the rotations.
 
     Args:
         R: (B, 3, 3) initial rotations.
@@ -49,7 +55,7 @@ def spoonful(
     check_count("iters", iters)
     check_start("R", R, Ps, values=False)
     form: Form = "target" if use_target else "source"
-    m = moments(Ps, Pt, weights, spreads=form)
+    m = checked_moments(Ps, Pt, weights, None, form)
     # The published weights sum to k = W / (W + eps), a little under 1, and so the published means
     # are k times the true ones; points about such means have the moments below.
     k = (m.total / (m.total + eps)).unsqueeze(-1)

@@ -6,8 +6,7 @@ from contextlib import nullcontext
 
 import torch
 
-from spoonful import random_rotation
-from spoonful.geometry import kernels
+from spoonful.geometry import kernels, random_rotation
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 

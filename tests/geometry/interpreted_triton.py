@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._dynamo.backends.common import aot_autograd
 from triton.runtime.interpreter import InterpretedFunction
 
 from geometry.agreement import (
@@ -18,9 +19,9 @@ from geometry.agreement import (
     poses_and_gradients,
 )
 from geometry.zoo import zoo
-from spoonful import SpoonfulLayer, kabsch, random_rotation, refine
-from spoonful.geometry import kernels
-from spoonful.geometry.kernels import cuda, head, switch
+from spoonful.geometry import SpoonfulLayer, kabsch, kernels, random_rotation, refine
+from spoonful.geometry.kernels import cuda, library, node, switch
+from spoonful.geometry.plan import Plan
 
 ZOO = zoo()
 FORMS = ["source", "target"]
@@ -32,11 +33,8 @@ AMBIGUOUS = {"collinear reversed", "point reflected", "mirrored tie", "coinciden
 def _cpu_tensors_to_triton(monkeypatch):
     """Let the geometry send the CPU's tensors to the Triton kernels, and call them faster."""
 
-    def call(entry, dtype, plan, size, **tensors):
-        cuda.launch(entry, plan, size, **tensors)
-
-    monkeypatch.setattr(head, "_call", call)
-    monkeypatch.setattr(switch, "library", lambda real: True)
+    monkeypatch.setattr(library, "call", cuda.launch)
+    monkeypatch.setattr(switch, "library", lambda dtype: True)
     patching = InterpretedFunction.__call__
     # A kernel prepares the language for all functions of its module, and the first call of a
     # function elsewhere (those are Triton's own) for the others there.
@@ -140,9 +138,8 @@ def test_a_spoilt_cloud_is_nan_and_an_empty_one_the_identity_and_no_other_is_dis
     target[2, 7] = torch.inf
     weights[3, 5] = -1
     leaves = [x.requires_grad_() for x in (source, target, weights)]
-    plan = head.Plan(1, "source", "kabsch")
-    # (The layer itself refuses a negative weight where it can see it: on the CPU.)
-    poses = kernels.layer_poses(*leaves, mask, None, plan)
+    # (The layer itself refuses a negative weight on the CPU.)
+    poses = kernels.pose_head(*leaves, mask, None, Plan(1, "source", "kabsch"))
     for cloud in (0, 1):
         assert torch.equal(poses.rotation[cloud], torch.eye(3).expand(2, 3, 3))
         assert not poses.translation[cloud].any()
@@ -274,38 +271,24 @@ def test_packed_clouds_that_cannot_be_are_nan_and_nothing_outside_is_touched(off
     around = torch.full((50, 3), torch.nan)
     around[20:30] = source
     leaves = [around[20:30].requires_grad_(), target, weights]
-    plan = head.Plan(1, "source", "kabsch")
-    poses = kernels.layer_poses(*leaves, None, None, plan, torch.tensor(offsets))
+    plan = Plan(1, "source", "kabsch")
+    poses = kernels.pose_head(*leaves, None, None, plan, torch.tensor(offsets))
     for b in range(len(offsets) - 1):
         expected = torch.Tensor.isnan if b in spoilt else torch.Tensor.isfinite
         assert expected(poses.rotation[b]).all()
         assert expected(poses.translation[b]).all()
 
 
-@pytest.mark.parametrize("start", ["given", "perturbed"])
-def test_the_operator_is_what_torch_wants_of_an_operator(start):
-    source, target, weights, rotation = draw(torch.float64, (1,), 4)
-    leaves = [x.requires_grad_() for x in (source, target, weights)]
-    if start == "perturbed":
-        rotation = rotation.unsqueeze(-3)
-    else:
-        rotation.requires_grad_()
-    mask = torch.tensor([[True, True, False, True]])
-    torch.library.opcheck(
-        torch.ops.spoonful.pose_head.default, (*leaves, rotation, mask, 1, "target", start)
-    )
-
-
 @pytest.mark.parametrize("start", ["kabsch", "given"])
 def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
-    monkeypatch.setattr(kernels, "usable", lambda *tensors: True)
+    monkeypatch.setattr(node, "usable", lambda *tensors: True)
     nodes = []
 
     def forward(graph, inputs):
-        nodes.extend(str(node.target) for node in graph.graph.nodes)
+        nodes.extend(f"{each.target} {each.args}" for each in graph.graph.nodes)
         return graph
 
-    backend = torch._dynamo.backends.common.aot_autograd(fw_compiler=forward, bw_compiler=forward)
+    backend = aot_autograd(fw_compiler=forward, bw_compiler=forward)
     layer = SpoonfulLayer(1)
 
     def fit(s, t, w, r):
@@ -317,15 +300,29 @@ def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
     compiled = torch.compile(fit, fullgraph=True, backend=backend)
     ours = poses_and_gradients(compiled, leaves, composite=False)
     theirs = poses_and_gradients(fit, leaves, composite=False)
-    assert nodes.count("spoonful.pose_head.default") == 1
-    assert nodes.count("spoonful.pose_head_backward.default") == 1
+    for name in ("pose_head_forward", "pose_head_backward"):
+        assert sum(f"spoonful.{name}" in each for each in nodes) == 1
     for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
         torch.testing.assert_close(a, b)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_clouds_too_small_for_their_squares_are_finite(form):
-    source, target = (1e-20 * x.float().requires_grad_() for x in ZOO["unrelated"])
-    poses = SpoonfulLayer(form=form)(source, target).poses
-    gradients = torch.autograd.grad(poses.rotation.square().sum(), (source, target))
-    assert all(value.isfinite().all() for value in (*poses, *gradients))
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e19, 1e30])
+def test_clouds_of_any_size_get_the_poses_and_gradients_of_usual_ones(form, scale):
+    cloud, matches = (x.float() for x in ZOO["unrelated"])
+    weights = torch.ones(12)
+    layer = SpoonfulLayer(1, form)
+    leaves = [cloud * scale, matches * scale, weights]
+    poses, gradients = poses_and_gradients(lambda *x: layer(*x).poses, leaves, composite=False)
+    leaves = [x.double() for x in leaves]
+    truth, true = poses_and_gradients(lambda *x: layer(*x).poses, leaves, composite=True)
+    for a, b in zip([*poses, *gradients[:2]], [*truth, *true[:2]], strict=True):
+        assert (a - b).abs().max() <= 2e-6 * b.abs().max()
+
+
+def test_clouds_beyond_the_largest_are_nan_and_have_no_gradient():
+    source, target = (3e37 * x.float().requires_grad_() for x in ZOO["unrelated"])
+    poses = SpoonfulLayer(1)(source, target).poses
+    gradients = torch.autograd.grad(sum(x.sum() for x in poses), (source, target))
+    assert all(value.isnan().all() for value in poses)
+    assert not any(value.any() for value in gradients)

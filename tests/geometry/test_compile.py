@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from spoonful import SpoonfulLayer, kabsch, refine
+from spoonful.geometry import SpoonfulLayer, kabsch, refine
 
 
 def loss_of_kabsch(source, target, weights):

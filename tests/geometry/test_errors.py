@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from spoonful import (
+from spoonful.geometry import (
     Pose,
     gram_schmidt,
     hat,

@@ -8,8 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from spoonful import refine, spoonful, vee
+from spoonful import spoonful
 from spoonful.compat import spoonful as published
+from spoonful.geometry import refine, vee
 
 TOLERANCE = 1e-10
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from geometry.zoo import zoo
-from spoonful import SpoonfulLayer, kabsch, moments, refine, stability
+from spoonful.geometry import SpoonfulLayer, kabsch, moments, refine, stability
 
 pytestmark = [
     pytest.mark.gpu,

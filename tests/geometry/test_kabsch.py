@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from geometry.zoo import zoo
 from oracles.plain import svd_kabsch
-from spoonful import kabsch, random_rotation
-from spoonful.geometry import kernels
+from spoonful.geometry import kabsch, kernels, random_rotation
 
 ZOO = zoo()
 seeds = st.integers(0, 2**31 - 1)

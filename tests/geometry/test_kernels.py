@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
-import sys
 from contextlib import nullcontext
 from importlib import resources
 from pathlib import Path
@@ -15,10 +12,10 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from geometry.zoo import zoo
-from spoonful import SpoonfulLayer, kabsch, random_rotation, refine
-from spoonful.geometry import kernels
-from spoonful.geometry.kernels import build
-from spoonful.geometry.kernels.switch import check_wish
+from spoonful.geometry import SpoonfulLayer, kabsch, kernels, random_rotation, refine
+from spoonful.geometry.kernels import library as library_module
+from spoonful.geometry.kernels import switch
+from spoonful.geometry.kernels.library import STATE, library
 
 ZOO = zoo()
 FORMS = ["source", "target"]
@@ -27,8 +24,8 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 TIED = {"collinear reversed", "point reflected", "mirrored tie"}
 
 needs_kernel = pytest.mark.skipif(
-    build.library("float") is None or build.library("double") is None,
-    reason="no C compiler here (or a cache that cannot be written)",
+    library(torch.float32) is None or library(torch.float64) is None,
+    reason="the C kernel is not built: python hatch_build.py",
 )
 
 
@@ -508,105 +505,154 @@ def test_the_source_is_part_of_the_package():
     assert "pose_head_forward" in found.read_text()
 
 
-# How it is built -------------------------------------------------------------------------------
+# How it is built and loaded --------------------------------------------------------------------
 
 
-def fresh(code, **environment):
-    """Run code that starts with `build` loaded, and torch not, in a process of its own."""
-    load = (
-        "import importlib.util, logging, sys; logging.basicConfig(level=logging.DEBUG)\n"
-        f"spec = importlib.util.spec_from_file_location('build', {build.__file__!r})\n"
-        "build = importlib.util.module_from_spec(spec); spec.loader.exec_module(build)\n"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", load + code],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def fresh_library():
+    """Look for libraries anew, before and after a test."""
+    library.cache_clear()
+    yield
+    library.cache_clear()
+
+
+def test_without_the_compiled_file_torchs_operations_do_the_work(
+    fresh_library, monkeypatch, tmp_path, caplog
+):
+    monkeypatch.setattr(library_module, "_FOLDER", tmp_path)
+    x = torch.randn(2, 9, 3, requires_grad=True)
+    with caplog.at_level("DEBUG", logger=library_module.__name__):
+        pose = kabsch(x, x + 1)
+        assert not kernels.usable(x, x, None, None)
+    assert sum("using torch's own operations" in each for each in caplog.messages) == 1
+    pose.translation.sum().backward()
+    assert torch.allclose(pose.translation, torch.ones(2, 3), atol=1e-5)
+    assert "not built" in kernels.status()
+
+
+def test_a_file_that_is_no_library_of_this_version_is_not_used(
+    fresh_library, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(library_module, "_FOLDER", tmp_path)
+    (tmp_path / "pose_head_float.so").write_bytes(b"half written")
+    assert library(torch.float32) is None
 
 
 @needs_kernel
-def test_processes_that_build_at_once_do_not_disturb_each_other(tmp_path):
-    code = "assert build.library('float') is not None"
-    together = [fresh(code, SPOONFUL_CACHE=str(tmp_path)) for _ in range(2)]
-    for process in together:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    made = list((tmp_path / "kernels").iterdir())
-    assert [path.suffix for path in made] == [".so"]
-    # And the next one finds it: nothing is compiled twice.
-    before = made[0].stat().st_mtime_ns
-    _, errors = (again := fresh(code, SPOONFUL_CACHE=str(tmp_path))).communicate(timeout=120)
-    assert again.returncode == 0, errors
-    assert made[0].stat().st_mtime_ns == before
+def test_the_library_has_the_state_that_python_allocates(fresh_library, monkeypatch):
+    assert library(torch.float32).pose_head_state() == STATE
+    assert kernels.status() == "CPU kernel: compiled"
+    library.cache_clear()
+    monkeypatch.setattr(library_module, "STATE", STATE - 1)
+    assert library(torch.float32) is None
+
+
+def hatch_build():
+    """The build hook's module; skips outside a checkout."""
+    path = Path(__file__).parents[2] / "hatch_build.py"
+    if not path.is_file():
+        pytest.skip("needs a checkout")
+    spec = importlib.util.spec_from_file_location("hatch_build", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def c_source():
+    return Path(str(resources.files("spoonful.geometry.kernels"))) / "pose_head.c"
+
+
+@needs_kernel
+@pytest.mark.parametrize("flags", ["", " -DNO_VECTORS"])
+def test_the_build_makes_libraries_that_agree_without_vectors_too(
+    flags, fresh_library, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("CC", "cc" + flags)
+    made = hatch_build().compile_all(c_source(), tmp_path, portable=True)
+    names = {path.name.split(".")[0] for path in made}
+    assert {"pose_head_float", "pose_head_double"} <= names
+    assert sorted(tmp_path.iterdir()) == sorted(made)  # nothing else is left behind
+    monkeypatch.setattr(library_module, "_FOLDER", tmp_path)
+    layer = SpoonfulLayer(form="target")
+    for dtype in DTYPES:
+        assert_agrees(lambda *x: layer(*x).poses, draw(dtype, n=301)[:3])
 
 
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        ({"CC": "/nonexistent", "PATH": ""}, "/nonexistent not found"),
+        ({"CC": "/nonexistent"}, "/nonexistent not found"),
         ({"CC": "", "PATH": ""}, "cc not found; gcc not found; clang not found"),
         ({"CC": "false"}, "failed"),
-        ({"SPOONFUL_CACHE": "/proc/none"}, ""),
     ],
 )
-def test_without_a_compiler_or_a_cache_there_is_no_kernel_and_one_line_says_why(
-    environment, reason, tmp_path
+def test_without_a_compiler_the_build_says_what_it_looked_for(
+    environment, reason, monkeypatch, tmp_path
 ):
-    code = "print(build.library('float'), build.library('float'))"
-    process = fresh(code, **{"SPOONFUL_CACHE": str(tmp_path), **environment})
-    output, errors = process.communicate(timeout=120)
-    assert output.strip() == "None None", errors
-    assert len(errors.strip().splitlines()) == 1
-    assert "using torch's own operations" in errors
-    assert reason in errors
-
-
-def test_without_a_compiler_the_geometry_works_as_before(tmp_path):
-    code = (
-        "import torch; from spoonful import kabsch; from spoonful.geometry import kernels\n"
-        "x = torch.randn(2, 9, 3, requires_grad=True)\n"
-        "pose = kabsch(x, x + 1); pose.translation.sum().backward()\n"
-        "assert not kernels.usable(x, x, None, None)\n"
-        "assert torch.allclose(pose.translation, torch.ones(2, 3), atol=1e-5)\n"
-    )
-    environment = {**os.environ, "CC": "/nonexistent", "PATH": "", "SPOONFUL_CACHE": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_importing_the_package_compiles_nothing(tmp_path):
-    environment = {**os.environ, "SPOONFUL_CACHE": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", "import spoonful"], env=environment, check=True)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(RuntimeError, match=reason):
+        hatch_build().compile_all(c_source(), tmp_path, portable=False)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_library_of_somebody_else_is_not_loaded(monkeypatch, tmp_path):
-    path = tmp_path / "foreign.so"
-    path.touch()
-    if os.geteuid() == 0:
-        os.chown(path, 4242, -1)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: 4242)
-    with pytest.raises(RuntimeError, match="belongs to somebody else"):
-        build._load(path)
+@pytest.mark.parametrize("value", ["0", "false", "of", "all"])
+def test_an_unknown_value_of_the_switch_is_warned_of_and_read_as_on(value, monkeypatch):
+    monkeypatch.setenv("SPOONFUL_KERNELS", value)
+    switch._means_off.cache_clear()
+    with pytest.warns(UserWarning, match=f"must be on or off, got '{value}'"):
+        assert not switch.off()
 
 
-def test_the_builder_needs_the_standard_library_alone():
-    spec = importlib.util.find_spec("spoonful.geometry.kernels.build")
-    imported = [
-        line.split()[1]
-        for line in Path(spec.origin).read_text().splitlines()
-        if line.startswith(("import ", "from "))
-    ]
-    assert {name.split(".")[0] for name in imported} <= set(sys.stdlib_module_names)
+# Clouds of any size ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wish", ["0", "false", "of"])
-def test_a_wish_that_is_no_word_for_it_is_not_passed_over(wish):
-    with pytest.warns(UserWarning, match=f"SPOONFUL_KERNELS={wish} is read as on"):
-        check_wish(wish)
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e-15, 1e15, 1e19, 1e25, 1e30, 1e33])
+def test_clouds_of_any_size_get_the_poses_and_gradients_of_usual_ones(scale, form, composite):
+    source, target, weights, _ = draw(torch.float32, n=60)
+    leaves = [x.requires_grad_() for x in (source * scale, target * scale, weights)]
+    layer = SpoonfulLayer(form=form)
+
+    def results(leaves):
+        poses = layer(*leaves).poses
+        loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
+        return [*poses, *torch.autograd.grad(loss, leaves)]
+
+    with kernels.disabled() if composite else nullcontext():
+        ours = results(leaves)
+    with kernels.disabled():
+        truth = results([x.detach().double().requires_grad_() for x in leaves])
+    for a, b in zip(ours, truth, strict=True):
+        assert error(a, b) <= 1e-5
+
+
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("dtype", "scale"), [(torch.float32, 1e37), (torch.float64, 1e160)])
+def test_a_cloud_beyond_the_largest_is_nan_and_only_that_one(dtype, scale, form, composite):
+    source, target, weights, _ = draw(dtype, (2,), n=60)
+    factor = torch.tensor([1.0, scale], dtype=dtype)[:, None, None]
+    leaves = [x.requires_grad_() for x in (source * factor, target * factor, weights)]
+    with kernels.disabled() if composite else nullcontext():
+        poses = SpoonfulLayer(form=form)(*leaves).poses
+        loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
+        gradients = torch.autograd.grad(loss, leaves)
+    assert all(x[0].isfinite().all() and x[1].isnan().all() for x in poses)
+    assert all(x.isfinite().all() and x[0].any() and not x[1].any() for x in gradients)
+
+
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sizes", [(1.0, 1e30), (1e8, 1.0), (1e-30, 1e30)])
+def test_clouds_of_very_different_sizes_have_finite_gradients(sizes, form, composite):
+    source, target, weights, _ = draw(torch.float32, n=60)
+    leaves = [source * sizes[0], target * sizes[1], weights]
+    leaves = [x.requires_grad_() for x in leaves]
+    with kernels.disabled() if composite else nullcontext():
+        output = SpoonfulLayer(form=form)(*leaves)
+        loss = output.poses.rotation.cumsum(-1).sum() + output.poses.translation.sum()
+        gradients = torch.autograd.grad(loss, leaves)
+    assert output.pose.rotation.isfinite().all()
+    assert all(x.isfinite().all() for x in gradients)

@@ -8,8 +8,7 @@ import pickle
 import pytest
 import torch
 
-from spoonful import Pose, SpoonfulLayer, kabsch, refine, stability
-from spoonful.geometry import kernels
+from spoonful.geometry import Pose, SpoonfulLayer, kabsch, kernels, refine, stability
 from spoonful.losses import dcp_loss, over_poses
 
 

@@ -8,15 +8,14 @@ import torch
 from geometry.agreement import assert_packed_agrees, pack
 from geometry.agreement import draw as draw_cloud
 from geometry.zoo import zoo
-from spoonful import SpoonfulLayer, kabsch
-from spoonful.geometry import kabsch_packed, kernels, moments, moments_packed
-from spoonful.geometry.kernels import build
+from spoonful.geometry import SpoonfulLayer, kabsch, kabsch_packed, kernels, moments, moments_packed
+from spoonful.geometry.kernels.library import library
 
 SIZES = [5, 1, 40, 0, 300]
 OFFSETS = torch.tensor([0, *torch.tensor(SIZES).cumsum(0).tolist()])
 needs_kernel = pytest.mark.skipif(
-    build.library("float") is None or build.library("double") is None,
-    reason="no C compiler here (or a cache that cannot be written)",
+    library(torch.float32) is None or library(torch.float64) is None,
+    reason="the C kernel is not built: python hatch_build.py",
 )
 
 

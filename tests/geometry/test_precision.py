@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from spoonful import SpoonfulLayer, kabsch, moments, refine
-from spoonful.geometry import kernels
+from spoonful.geometry import SpoonfulLayer, kabsch, kernels, moments, refine
 
 
 @pytest.fixture

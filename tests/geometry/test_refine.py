@@ -7,7 +7,7 @@ import torch
 
 from geometry.zoo import zoo
 from oracles import literal
-from spoonful import (
+from spoonful.geometry import (
     gram_schmidt,
     kabsch,
     linearized_step,

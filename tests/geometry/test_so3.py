@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from spoonful import Pose, hat, random_rotation, rotation_from_vector, vee
+from spoonful.geometry import Pose, hat, random_rotation, rotation_from_vector, vee
 from spoonful.geometry.exact import matmul3, matvec3, rotate
 from spoonful.geometry.spread import spread, spread_inverse
 

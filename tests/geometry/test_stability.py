@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from geometry.zoo import zoo
-from spoonful import (
+from spoonful.geometry import (
     Status,
     kabsch,
     random_rotation,

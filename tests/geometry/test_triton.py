@@ -11,8 +11,7 @@ import torch
 
 from geometry.agreement import assert_agrees, assert_packed_agrees, draw, pack, poses_and_gradients
 from interpreted import assert_passes_interpreted, needs_interpreter
-from spoonful import SpoonfulLayer, kabsch, kabsch_packed, refine
-from spoonful.geometry import kernels
+from spoonful.geometry import SpoonfulLayer, kabsch, kabsch_packed, kernels, refine
 from spoonful.geometry.kernels import cuda
 
 FORMS = ["source", "target"]
@@ -32,6 +31,38 @@ def gpu(test):
 @needs_interpreter
 def test_in_the_interpreter_the_kernels_give_the_numbers_of_the_composite():
     assert_passes_interpreted(Path(__file__).with_name("interpreted_triton.py"))
+
+
+@needs_interpreter
+@pytest.mark.parametrize(
+    ("entry", "real", "packed"),
+    [
+        ("pose_head_forward", "fp32", False),
+        ("pose_head_forward", "fp64", True),
+        ("pose_head_backward", "fp32", True),
+    ],
+)
+def test_the_kernels_compile_for_a_gpu(entry, real, packed):
+    """Translated for an H200 on any machine: what the interpreter takes, the compiler may not."""
+    triton = pytest.importorskip("triton")
+    from triton.backends.compiler import GPUTarget
+
+    from spoonful.geometry.kernels import pose_head_triton
+
+    function = getattr(pose_head_triton, entry)
+    types = dict.fromkeys(function.arg_names, f"*{real}")
+    types |= dict.fromkeys(["points", "starts", "iterations"], "i32")
+    types |= {"state": "*fp64", "offsets": "*i64", "mask": "*i1"}
+    constants = {"TARGET": True, "START": "kabsch", "REFINE": True, "LANES": 64, "UNROLL": 4}
+    constants |= {"start": None, "d_start": None, "mask" if packed else "offsets": None}
+    names = function.arg_names
+    source = triton.compiler.ASTSource(
+        function,
+        {name: "constexpr" if name in constants else types[name] for name in names},
+        {(names.index(name),): value for name, value in constants.items() if name in names},
+    )
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 2})
+    assert f".entry {entry}" in made.asm["ptx"]
 
 
 def test_without_triton_the_answer_is_no_and_one_line_says_why(monkeypatch, caplog):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spoonful import random_rotation
+from spoonful.geometry import random_rotation
 
 
 def _draw(*shape: int, seed: int) -> Tensor:

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from spoonful.models import neighborhoods
-from spoonful.models.edges import edge_linear
 from spoonful.models.kernels import edge_ops, neighbor_ops, sinkhorn_ops
 from spoonful.models.sinkhorn import sinkhorn
 
@@ -31,44 +30,6 @@ def assert_alike(ours, theirs, leaves, *, tolerance=2e-6):
     found, wanted = (torch.autograd.grad(x, leaves, gradients) for x in (ours, theirs))
     for a, b in zip(found, wanted, strict=True):
         assert relative(a, b) <= tolerance
-
-
-@pytest.mark.parametrize(("k", "features", "masked"), [(5, 4, False), (33, 0, True)])
-def test_layers_on_edges_with_their_sums_and_extremes(k, features, masked):
-    items, points, narrow, wide = 1, 3, 12, 20
-
-    def leaf(*shape):
-        return torch.randn(*shape).requires_grad_()
-
-    cloud, index = torch.randn(items, points, 3), torch.randint(0, points, (items, points, k))
-    extra = torch.randn(items, points, k, features) if features else None
-    entry = [leaf(narrow, 3), leaf(narrow, 3), leaf(narrow) if features else None, extra]
-    entry.append(leaf(narrow, features) if features else None)
-    layer = [leaf(items, narrow), leaf(items, narrow), leaf(wide, narrow)]
-    layer.append(leaf(wide) if features else None)
-    signs = torch.randn(narrow), torch.randn(wide)
-    mask = torch.tensor([[True, False, True]]) if masked else None
-
-    def stats(y):
-        y = y if mask is None else y * mask[:, :, None, None]
-        return torch.stack([y.sum((1, 2)), y.square().sum((1, 2))], 1)
-
-    def extreme(y, sign):
-        return torch.where(sign < 0, y.amin(2), y.amax(2))
-
-    y, y_extreme, _, y_stats = edge_ops.edge_first(
-        cloud, index, *entry, signs[0], mask, True, torch.float32
-    )
-    z, z_extreme, _, z_stats = edge_ops.edge_layer(y, *layer, signs[1], mask, True, True)
-    ours = [y, y_extreme, y_stats, z, z_extreme, z_stats]
-
-    y = edge_linear(cloud, index, *entry)
-    scale, shift, weight, bias = layer
-    z = torch.relu(y * scale[:, None, None] + shift[:, None, None]) @ weight.mT
-    z = z if bias is None else z + bias
-    theirs = [y, extreme(y, signs[0]), stats(y), z, extreme(z, signs[1]), stats(z)]
-    leaves = [x for x in (*entry, *layer) if x is not None and x.requires_grad]
-    assert_alike(ours, theirs, leaves)
 
 
 @pytest.mark.parametrize(("points", "masked"), [(16, False), (21, True)])

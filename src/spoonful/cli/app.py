@@ -32,6 +32,7 @@ from spoonful.cli import (
     tune,
 )
 from spoonful.cli.answer import printable
+from spoonful.geometry import kernels
 
 app = typer.Typer(
     name="spoonful",
@@ -85,6 +86,8 @@ def root(
     """
     if version:
         typer.echo(f"spoonful {spoonful.__version__}")
+        if not kernels.built():
+            typer.echo(kernels.status())
         raise typer.Exit
 
 

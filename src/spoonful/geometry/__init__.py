@@ -1,18 +1,22 @@
 """Rigid geometry on point clouds, in torch and nothing else.
 
 Clouds are (..., N, 3) with any leading batch dimensions; a pose maps source to target,
-`target ~ R source + t`. Read in this order: `so3` (hat and vee), `moments`, `spread`, `kabsch`,
-`refine`, `layer`, `stability`. "The paper" is Agostinho et al., "(Just) A Spoonful of Refinements
-Helps the Registration Error Go Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
+`target ~ R source + t`. Each module imports those before it: `so3` (hat and vee), `spread`,
+`plan`, `moments`, `packed`, `rotation`, `refinement`, `head` (the reference), `kernels` (the same,
+compiled), and the public functions `kabsch`, `refine`, `layer` and `stability`.
+
+"The paper" is Agostinho et al., "(Just) A Spoonful of Refinements Helps the Registration Error Go
+Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
 """
 
-from spoonful.geometry.kabsch import kabsch
+from spoonful.geometry.kabsch import kabsch, kabsch_packed
 from spoonful.geometry.layer import LayerOutput, SpoonfulLayer
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.neighbors import Neighbors, nearest
-from spoonful.geometry.packed import kabsch_packed, moments_packed
+from spoonful.geometry.packed import moments_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refine import linearized_step, refine
+from spoonful.geometry.rotation import nearest_rotation
 from spoonful.geometry.so3 import (
     gram_schmidt,
     hat,
@@ -38,6 +42,7 @@ __all__ = [
     "moments",
     "moments_packed",
     "nearest",
+    "nearest_rotation",
     "random_rotation",
     "refine",
     "rotation_from_vector",

@@ -1,4 +1,4 @@
-"""What the geometry accepts, and the words in which it declines."""
+"""Checks of arguments, with errors that name the argument, what was seen and what is wanted."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ from torch import Tensor
 
 
 def working_dtype(*tensors: Tensor | None) -> torch.dtype:
-    """The precision to compute in: float64 where an input has it, float32 otherwise."""
+    """The precision to compute in: float64 if an input has it, otherwise float32."""
     wide = any(tensor is not None and tensor.dtype == torch.float64 for tensor in tensors)
     return torch.float64 if wide else torch.float32
 
 
 def check_correspondences(
     source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
-) -> bool:
-    """Raise unless source and target are clouds of matched points with usable weights.
-
-    Returns:
-        Whether the weights are known to be >= 0; on an accelerator nobody looked.
-    """
+) -> None:
+    """Raise unless source and target are clouds of matched points with usable weights."""
     check_cloud("source", source)
     check_cloud("target", target)
     if source.shape != target.shape:
@@ -29,14 +25,12 @@ def check_correspondences(
             "source and target must hold matched points and so have the same shape, "
             f"got {_shape(source)} and {_shape(target)}"
         )
-    looked = True
     if weights is not None:
         _check_companion("weights", weights, source)
         if weights.dtype == torch.bool:
             raise TypeError("weights must be floating point, got torch.bool; pass a mask as mask=")
         check_float("weights", weights)
-        looked = weights.device.type == "cpu" and can_look(weights)
-        if looked:
+        if values_are_checked(weights):
             lowest = float(weights.detach().amin())
             if lowest < 0:
                 raise ValueError(f"weights must be >= 0, got {lowest:g} among them")
@@ -49,12 +43,21 @@ def check_correspondences(
             raise ValueError(
                 f"{name} must be on the device of source, {source.device}, got {tensor.device}"
             )
-    return looked
+
+
+def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) -> None:
+    """Raise unless there is one start rotation for each cloud."""
+    check_rotation(name, rotation, values=values)
+    if rotation.shape[:-2] != source.shape[:-2]:
+        raise ValueError(
+            f"{name} must have the batch dimensions of source, {tuple(source.shape[:-2])}, "
+            f"got shape {tuple(rotation.shape)}"
+        )
 
 
 def check_cloud(name: str, cloud: Tensor) -> None:
     """Raise unless `cloud` is a floating-point tensor (..., N, 3) with something in it."""
-    # Asked here first, as this is on the way of every call; `check_tensor` has the words.
+    # Every call comes here, so this is one expression; `check_tensor` finds the error message.
     if not (
         isinstance(cloud, Tensor)
         and cloud.is_floating_point()
@@ -76,7 +79,7 @@ def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
     gap = (gap - torch.eye(3, dtype=gap.dtype, device=gap.device)).abs().amax((-1, -2))
     x, y, z = matrix.unbind(-1)
     proper = (torch.linalg.cross(x, y) * z).sum(-1) > 0
-    # A cloud that is already NaN is carried through as NaN, not blamed on its rotation.
+    # A NaN rotation comes from a NaN cloud: the result is NaN, and no error.
     bad = ((gap > 1e-3) | ~proper) & matrix.isfinite().all(-1).all(-1)
     if bad.any():
         raise ValueError(
@@ -148,21 +151,26 @@ def check_count(name: str, value: object, *, least: int = 1) -> None:
 
 
 def can_look(tensor: Tensor) -> bool:
-    """Whether a tensor's values may decide what Python does next.
+    """True if Python may branch on a tensor's values.
 
-    Not while torch.compile traces it, and not inside torch.func.vmap, where it has no one value.
+    It may not while torch.compile traces, nor inside torch.func.vmap, where there are many values.
     """
     if torch.compiler.is_compiling():
         return False
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
+def values_are_checked(tensor: Tensor) -> bool:
+    """True if values are read and checked: on the CPU. On a GPU this would stall the queue."""
+    return tensor.device.type == "cpu" and can_look(tensor)
+
+
 def all_known(condition: Tensor) -> bool:
-    """Whether a condition is known, without waiting for a device, to hold everywhere.
+    """True if a condition is known, without waiting for a device, to hold everywhere.
 
     A shortcut past the rare cases: False means "take the general path", not "it does not hold".
     """
-    return condition.device.type == "cpu" and can_look(condition) and bool(condition.all())
+    return values_are_checked(condition) and bool(condition.all())
 
 
 def _check_companion(name: str, tensor: Tensor, cloud: Tensor) -> None:

@@ -1,32 +1,14 @@
-"""Weighted Kabsch: the rotation and translation that best map source to target.
-
-    R = argmax over SO(3) of tr(R^T H),      t = mean(target) - R mean(source)
-
-Its derivative needs no derivative of an SVD. At the optimum K = R^T H is symmetric; keeping it so
-while H changes gives, by the implicit function theorem,
-
-    dR = R hat(u),      spread(K) u = vee(R^T dH),
-
-one symmetric 3x3 solve, finite exactly where the best rotation is unique. (Differentiating the SVD
-divides by s_i^2 - s_j^2: NaN for equal singular values, where the rotation is perfectly smooth.)
-"""
+"""Weighted Kabsch, of clouds in a batch and of packed clouds. `rotation` has the mathematics."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from spoonful.geometry import kernels
-from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known, check_correspondences
-from spoonful.geometry.exact import matmul3, matvec3
-from spoonful.geometry.moments import Moments, moments
+from spoonful.geometry.checks import check_correspondences
+from spoonful.geometry.packed import check_packed
+from spoonful.geometry.plan import KABSCH
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.so3 import rotation_from_vector, torque, turned, vee
-from spoonful.geometry.spread import spread_inverse
 
 
 def kabsch(
@@ -35,20 +17,22 @@ def kabsch(
     """The rigid pose that minimises `sum_i w_i |R source_i + t - target_i|^2`.
 
     The paper's Eqs. 1 to 6. Always a proper rotation, never a reflection. Differentiable any number
-    of times, in forward and reverse mode, under `torch.func.vmap` and `torch.compile`. Where the
-    points do not determine the rotation, result and gradient are finite all the same:
+    of times, in forward and reverse mode, under `torch.func.vmap` and `torch.compile`. If the
+    points do not determine the rotation, result and gradient are still finite:
 
     - two points, or points on a line: the best rotation that turns least, with no gradient about
-      the line; where several turn equally little (a line reversed), one of them;
+      the line; if several turn equally little (a line reversed), one of them;
     - one point, or coinciding points: no rotation, a translation alone;
     - points in a plane, or three points: nothing special, the rotation is unique;
     - a mirrored cloud: the best proper rotation; if its two smallest singular values tie, one of
       the equally good ones, with no gradient about the undetermined axis;
     - no point kept, or no weight: the identity and zero gradient;
-    - NaN or inf in a cloud, or squares of its size beyond float32 (1e18 and more): a NaN pose for
-      that cloud alone and, for its points, zero gradient.
+    - NaN or inf in a cloud, or coordinates beyond 1e34 (1e150 in float64): a NaN pose for that
+      cloud alone and, for its points, zero gradient.
 
-    `stability` tells which of these happened.
+    `stability` tells which of these happened. Up to these sizes poses and gradients are as exact as
+    for clouds of usual size. (Only if the source is more than 1e8 times larger than the target may
+    a gradient overflow.)
 
     Args:
         source: (..., N, 3).
@@ -60,6 +44,7 @@ def kabsch(
         `Pose` with rotation (..., 3, 3) and translation (..., 3), in float32 whatever lower
         precision the points have (float64 if an input is); `pose.to(dtype)` converts.
 
+    >>> import torch
     >>> source = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
     >>> target = source @ torch.tensor([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1]]) + 5
     >>> pose = kabsch(source, target)
@@ -70,98 +55,32 @@ def kabsch(
     >>> bool(torch.allclose(pose.apply(source), target, atol=1e-5))
     True
     """
-    if kernels.usable(source, target, weights, mask):
-        check_correspondences(source, target, weights, mask)
-        return kernels.kabsch_pose(source, target, weights, mask)
-    return pose_from_moments(moments(source, target, weights, mask, spreads="none"))
+    check_correspondences(source, target, weights, mask)
+    return kernels.pose_head(source, target, weights, mask, None, KABSCH, stacked=False)
 
 
-def pose_from_moments(m: Moments) -> Pose:
-    """The best pose for clouds with these moments."""
-    rotation = best_rotation(m.cross)
-    return Pose(rotation, best_translation(rotation, m.source_mean, m.target_mean))
+def kabsch_packed(
+    source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None = None
+) -> Pose:
+    """`kabsch` of B clouds of any sizes, packed.
 
+    Args:
+        source: (M, 3), all clouds one after the other.
+        target: (M, 3), the match of each source point.
+        offsets: (B + 1,) integers from 0 to M, not decreasing: where clouds begin and end. Not
+            validated on a GPU, where a cloud with impossible offsets gets a NaN pose.
+        weights: (M,), >= 0; equal weights if None.
 
-def best_translation(rotation: Tensor, source_mean: Tensor, target_mean: Tensor) -> Tensor:
-    """The paper's translation estimator, `mean(target) - R mean(source)` (Eq. 2)."""
-    return target_mean - matvec3(rotation, source_mean)
+    Returns:
+        `Pose` with rotation (B, 3, 3). Degenerate clouds are those of `kabsch`; one without points
+        gets the identity.
 
-
-def best_rotation(cross: Tensor) -> Tensor:
-    """The rotation that maximises `tr(R^T H)`, for (..., 3, 3) cross moments H."""
-    rotation: Tensor = _rotation(cross)
-    return rotation
-
-
-def turn(rotation: Tensor, cross: Tensor, change: Tensor) -> Tensor:
-    """`R hat(u)` with `spread(R^T H) u = vee(R^T change)`: how the best rotation follows a change.
-
-    Being self-adjoint it is the derivative in both directions: applied to dH it gives dR, applied
-    to the gradient at R it gives the gradient at H.
+    >>> import torch
+    >>> source = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
+    >>> poses = kabsch_packed(source, source + 1, torch.tensor([0, 3, 7]))
+    >>> poses.translation.round(decimals=4)
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
     """
-    K = matmul3(rotation.mT, cross)
-    u = matvec3(spread_inverse((K + K.mT) / 2), torque(rotation, change))
-    sound = rotation.isfinite()
-    result = turned(rotation, u)
-    return result if all_known(sound) else torch.where(_each(sound), result, 0)
-
-
-class _BestRotation(Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(cross: Tensor) -> Tensor:
-        return _by_svd(cross)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(inputs[0], output)
-        ctx.save_for_forward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        cross, rotation = ctx.saved_tensors
-        return turn(rotation, cross, gradient)
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
-        cross, rotation = ctx.saved_tensors
-        return turn(rotation, cross, tangent)
-
-
-_rotation = applier(_BestRotation)
-
-
-def _by_svd(cross: Tensor) -> Tensor:
-    # Scaled, because squares of tiny or huge entries leave float32; and without NaN, which LAPACK
-    # refuses: an empty or unsound cloud is fitted as the zero matrix.
-    size = cross.abs().amax((-1, -2), keepdim=True)
-    U, s, Vh = torch.linalg.svd((cross / size).nan_to_num(0, 0, 0))
-    rotation = matmul3(U, Vh)
-    # A reflection is mended where it costs least: at the smallest singular value, the last.
-    x, y, z = rotation.unbind(-1)
-    flip = torch.sign((torch.linalg.cross(x, y) * z).sum(-1))[..., None, None] - 1
-    rotation = torch.addcmul(rotation, flip * U[..., 2:], Vh[..., 2:, :])
-    unique = s[..., 1] > 4 * torch.finfo(s.dtype).eps * s[..., 0]
-    if not all_known(unique):
-        least = _least_turn(rotation, Vh[..., 0, :])
-        eye = torch.eye(3, dtype=cross.dtype, device=cross.device)
-        least = torch.where(s[..., :1, None] > 0, least, eye)
-        rotation = torch.where(unique[..., None, None], rotation, least)
-    return rotation + (size - size)  # NaN where the cloud has NaN or inf
-
-
-def _least_turn(rotation: Tensor, axis: Tensor) -> Tensor:
-    """Of all `R Rot(axis, angle)` the one nearest the identity: its trace is the largest.
-
-    The trace is a cos(angle) + b sin(angle) + constant.
-    """
-    along = (axis * matvec3(rotation, axis)).sum(-1, keepdim=True)
-    a = rotation.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) - along
-    b = -(vee(rotation) * axis).sum(-1, keepdim=True)
-    return matmul3(rotation, rotation_from_vector(axis * torch.atan2(b, a)))
-
-
-def _each(condition: Tensor) -> Tensor:
-    """Whether a condition on (..., 3, 3) entries holds for all of a matrix, (..., 1, 1)."""
-    return condition.all(-1, keepdim=True).all(-2, keepdim=True)
+    check_packed(source, target, offsets, weights)
+    return kernels.pose_head(source, target, weights, None, None, KABSCH, offsets, stacked=False)

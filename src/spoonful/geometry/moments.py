@@ -20,6 +20,7 @@ from spoonful.geometry.checks import (
     all_known,
     check_choice,
     check_correspondences,
+    values_are_checked,
     working_dtype,
 )
 
@@ -81,8 +82,8 @@ def moments(
         source: (..., N, 3).
         target: (..., N, 3), the match of each source point.
         weights: (..., N), >= 0, of any total; equal weights if None. A negative weight is an
-            error on the CPU; on an accelerator, where looking would stall the queue, it makes that
-            cloud's moments NaN.
+            error on the CPU. On an accelerator, where reading it would stall the queue, it makes
+            that cloud's moments NaN.
         mask: (..., N) bool; False removes a point, whatever it holds.
         spreads: which of S ("source") and G ("target") to compute beside H.
 
@@ -98,13 +99,24 @@ def moments(
     tensor(1.)
     """
     check_choice("spreads", spreads, get_args(Spreads))
-    checked = check_correspondences(source, target, weights, mask)
+    check_correspondences(source, target, weights, mask)
+    return checked_moments(source, target, weights, mask, spreads)
+
+
+def checked_moments(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    spreads: Spreads,
+) -> Moments:
+    """`moments` of clouds that are checked already."""
     dtype = working_dtype(source, target, weights)
     if weights is None:
         weights = torch.ones_like(source[..., 0], dtype=dtype)
     else:
         weights = weights.to(dtype)
-        if not checked:
+        if not values_are_checked(weights):
             weights = torch.where(weights < 0, torch.nan, weights)
     # As rows (..., 3, N): sums over points then run through contiguous memory. And about one of
     # the points: far from the origin float32 would round what tells the points apart, and points

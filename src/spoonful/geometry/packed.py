@@ -9,44 +9,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spoonful.geometry import kernels
 from spoonful.geometry.checks import (
-    can_look,
     check_correspondences,
     check_is_tensor,
+    values_are_checked,
     working_dtype,
 )
-from spoonful.geometry.kabsch import pose_from_moments
 from spoonful.geometry.moments import Moments
-from spoonful.geometry.pose import Pose
-
-
-def kabsch_packed(
-    source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None = None
-) -> Pose:
-    """`kabsch` of B clouds of any sizes, packed.
-
-    Args:
-        source: (M, 3), all clouds one after the other.
-        target: (M, 3), the match of each source point.
-        offsets: (B + 1,) integers from 0 to M, not decreasing: where clouds begin and end. (Their
-            values are looked at on the CPU; on an accelerator that would stall the queue.)
-        weights: (M,), >= 0; equal weights if None.
-
-    Returns:
-        `Pose` with rotation (B, 3, 3). Degenerate clouds are those of `kabsch`; one without points
-        gets the identity.
-
-    >>> source = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
-    >>> poses = kabsch_packed(source, source + 1, torch.tensor([0, 3, 7]))
-    >>> poses.translation.round(decimals=4)
-    tensor([[1., 1., 1.],
-            [1., 1., 1.]])
-    """
-    if kernels.usable(source, target, weights, None, offsets=offsets):
-        check_packed(source, target, offsets, weights)
-        return kernels.kabsch_pose(source, target, weights, None, offsets)
-    return pose_from_moments(moments_packed(source, target, offsets, weights))
 
 
 def moments_packed(
@@ -54,18 +23,29 @@ def moments_packed(
 ) -> Moments:
     """`moments` of B clouds of any sizes, packed; arguments as of `kabsch_packed`.
 
-    (On a GPU segments are summed in no fixed order, so the last digits vary.)
+    On a GPU segments are summed in no fixed order, so the last digits vary.
 
     >>> ones = torch.ones(5, 3)
     >>> moments_packed(ones, ones, torch.tensor([0, 2, 2, 5])).total
     tensor([2., 0., 3.])
     """
     check_packed(source, target, offsets, weights)
+    return checked_moments_packed(source, target, offsets, weights)
+
+
+def cloud_of_points(offsets: Tensor, points: int) -> Tensor:
+    """(M,) the number of each point's cloud."""
+    clouds = torch.arange(len(offsets) - 1, device=offsets.device)
+    return torch.repeat_interleave(clouds, offsets.diff(), output_size=points)
+
+
+def checked_moments_packed(
+    source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None
+) -> Moments:
+    """`moments_packed` of clouds that are checked already."""
     dtype = working_dtype(source, target, weights)
     clouds, points = len(offsets) - 1, len(source)
-    cloud = torch.repeat_interleave(
-        torch.arange(clouds, device=offsets.device), offsets.diff(), output_size=points
-    )
+    cloud = cloud_of_points(offsets, points)
     w = source.new_ones(points, dtype=dtype) if weights is None else weights.to(dtype)
     s, t = source.to(dtype), target.to(dtype)
 
@@ -113,8 +93,7 @@ def check_packed(source: Tensor, target: Tensor, offsets: Tensor, weights: Tenso
         raise ValueError(
             f"offsets must be on the device of source, {source.device}, got {offsets.device}"
         )
-    # Looking would stall a GPU.
-    if offsets.device.type == "cpu" and can_look(offsets):
+    if values_are_checked(offsets):
         begin, end = int(offsets[0]), int(offsets[-1])
         if begin != 0 or end != len(source) or bool((offsets.diff() < 0).any()):
             raise ValueError(

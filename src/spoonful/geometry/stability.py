@@ -1,4 +1,4 @@
-"""When does the refinement leave the Kabsch rotation? The question the paper leaves open.
+"""Diagnostics of the refinement: when it leaves the Kabsch rotation, which the paper leaves open.
 
 The refinement's Jacobian at the Kabsch rotation is, in the frame of the source,
 
@@ -14,21 +14,27 @@ det G, are here beside rho: two of them notice, as rho does, how large the match
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_choice, check_count
+from spoonful.geometry.checks import (
+    check_choice,
+    check_correspondences,
+    check_count,
+    check_start,
+)
 from spoonful.geometry.exact import matmul3
-from spoonful.geometry.kabsch import best_rotation
-from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import Form, check_start, refine_moments
+from spoonful.geometry.head import scaled_moments
+from spoonful.geometry.plan import FORMS, Form
+from spoonful.geometry.refinement import refine_moments
+from spoonful.geometry.rotation import nearest_rotation
 from spoonful.geometry.spread import ROUNDINGS, spread, spread_inverse
 
 
 class Status(IntEnum):
-    """What can be said of one cloud, the worst that applies.
+    """The state of one cloud: the worst that applies.
 
     Attributes:
         STABLE: the rotation is unique and the refinement contracts towards it.
@@ -87,7 +93,7 @@ def stability(
     iterations: int = 5,
     form: Form = "source",
 ) -> Stability:
-    """Whether, and how fast, the refinement departs from `rotation`, and why.
+    """Diagnostics of a refinement from `rotation`: if it leaves it, how fast, and why.
 
     Args:
         source: (..., N, 3).
@@ -99,8 +105,8 @@ def stability(
         form: "source" or "target".
 
     Returns:
-        `Stability`. It carries no gradient. Started at Kabsch's rotation, `divergence` is amplified
-        rounding error: its size is rho's doing, its digits depend on who computed the rotation.
+        `Stability`, without gradient. Started at Kabsch's rotation, `divergence` is amplified
+        rounding error: rho determines its size, the arithmetic its digits.
 
     >>> source = torch.cat([torch.eye(3), -torch.eye(3)])
     >>> shrunk = stability(source, 0.1 * source, form="target")
@@ -109,11 +115,12 @@ def stability(
     >>> stability(source, 0.1 * source, form="source").rho.round(decimals=3)
     tensor(0.9000)
     """
-    check_choice("form", form, get_args(Form))
+    check_choice("form", form, FORMS)
     check_count("iterations", iterations)
-    m = moments(source, target, weights, mask)
+    check_correspondences(source, target, weights, mask)
+    m, unit = scaled_moments(source, target, weights, mask)
     if rotation is None:
-        rotation = best_rotation(m.cross)
+        rotation = nearest_rotation(m.cross)
     else:
         check_start("rotation", rotation, source, values=True)
         rotation = rotation.to(m.cross.dtype)
@@ -142,6 +149,7 @@ def stability(
     cosine = (free * R).sum(-2).abs()
     sine = torch.linalg.cross(free, R, dim=-2).norm(dim=-2)
 
+    det = torch.linalg.det(G)
     resist = torch.linalg.eigvalsh(M_K)
     eps = torch.finfo(R.dtype).eps
     ambiguous = resist[..., 0] <= ROUNDINGS * eps * resist[..., 2]
@@ -158,7 +166,7 @@ def stability(
         divergence=reported(gaps.sum(-1)),
         distance=reported((free - R).norm(dim=-2).amax(-1)),
         angle_degrees=reported(torch.rad2deg(torch.atan2(sine, cosine)).amax(-1)),
-        target_det=reported(torch.linalg.det(G)),
+        target_det=reported(det if unit is None else det / unit.pow(6)),
         step_condition=reported(_condition(torch.linalg.eigvalsh(spread(Q)))),
         pose_condition=reported(_condition(resist)),
         status=status,

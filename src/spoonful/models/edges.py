@@ -7,8 +7,7 @@ An edge from point i to its neighbour j carries (x_j, x_i, f_ij). A linear layer
 so the products with coordinates are made once a point, in float32 and without TF32, and only
 their sum is made once an edge (`edge_linear`). Concatenated edge features never exist. The weights'
 gradients are plain matrix products over edges; nothing is scattered unless the points need a
-gradient. In bfloat16 the layers after it, their norms and the maxima over neighbours go along
-(`edge_stack`).
+gradient. In bfloat16 a whole stack of layers with norms and maxima is one function (`edge_stack`).
 """
 
 from __future__ import annotations
@@ -23,13 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from spoonful.geometry.exact import matmul3
 from spoonful.models import kernels
-from spoonful.models.kernels.edge_ops import (
-    MOST_CHANNELS,
-    MOST_NEIGHBORS,
-    edge_first,
-    edge_layer,
-    edge_summary,
-)
+from spoonful.models.kernels.edge_ops import MOST_NEIGHBORS, edge_summary
 from spoonful.models.neighborhoods import gather
 from spoonful.models.precision import at_least_float32, full_precision, network_dtype
 
@@ -89,7 +82,7 @@ class Entry(NamedTuple):
 
 
 def stackable(points: Tensor, layers: Sequence[nn.Module]) -> bool:
-    """Whether `edge_stack` is for this network: in bfloat16, for which sums are exact enough."""
+    """True if `edge_stack` is for this network: in bfloat16, for which sums are exact enough."""
     weight = layers[0].weight
     assert isinstance(weight, Tensor)
     return (
@@ -113,11 +106,11 @@ def edge_stack(
     """A stack of layers on edges, each with norm and ReLU, and its maxima over the neighbours.
 
     A norm followed by a ReLU is monotonous in each channel. So the maximum over neighbours is that
-    of the largest value before the norm (of the smallest, where its weight is negative), and it is
-    one edge that gets its gradient. Norms are affine maps of each item, found from sums.
+    of the largest value before the norm (of the smallest, if its weight is negative), and one edge
+    gets its gradient. Norms are affine maps of each item, found from sums.
 
     Args:
-        points: (B, N, 3), where `stackable` says yes; they get no gradient.
+        points: (B, N, 3), for which `stackable` is True; they get no gradient.
         index: (B, N, k).
         entry: the first layer.
         layers: the linear layers after it, L of them.
@@ -129,102 +122,38 @@ def edge_stack(
     Returns:
         (B, N, C) float32, one for each layer that is pooled.
     """
-    k, dtype = index.shape[-1], network_dtype(entry.to_neighbor)
-    first, then = (edge_first, edge_layer) if _in_triton(index, layers) else (_first, _layer)
+    dtype = network_dtype(entry.to_neighbor)  # before autocast is switched off
+    y: Tensor
     pooled: list[Tensor] = []
     with full_precision(points):
         if mask is None:
-            count = torch.full_like(points[:, 0, 0], points.shape[1] * k)
+            count = torch.full_like(points[:, 0, 0], points.shape[1] * index.shape[-1])
         else:
             mask = mask.contiguous()
-            count = mask.sum(-1, dtype=points.dtype) * k
-        gamma: list[Any] = [norm.weight for norm in norms]
-        y, extreme, _, stats = first(
-            points.contiguous(),
-            index.contiguous(),
-            *entry,
-            gamma[0],
-            mask,
-            pool_all,
-            dtype,
-        )
+            count = mask.sum(-1, dtype=points.dtype) * index.shape[-1]
+        y = _EdgeLinear.apply(points, index, *entry, dtype)
         for number, norm in enumerate(norms):
-            scale, shift = affine(stats, norm, count)
             last = number == len(layers)
-            if last or pool_all:
+            pool = last or pool_all
+            extreme, stats, _ = _Summary.apply(y, norm.weight, mask, pool)
+            scale, shift = affine(stats, norm, count)
+            if pool:
                 pooled.append(F.relu(extreme * scale.unsqueeze(1) + shift.unsqueeze(1)))
-            if last:
-                break
-            layer: Any = layers[number]
-            y, extreme, _, stats = then(
-                y,
-                scale.contiguous(),
-                shift.contiguous(),
-                layer.weight.flatten(1),
-                layer.bias,
-                gamma[number + 1],
-                mask,
-                number + 1 < len(layers),
-                pool_all or number + 1 == len(layers),
-            )
+            if not last:
+                y = _layer(y, scale, shift, layers[number])
     return pooled
 
 
-def _in_triton(index: Tensor, layers: Sequence[nn.Module]) -> bool:
-    """Whether Triton's kernels are to be used: not by a compiler, unless to save memory.
-
-    They never write the last layer, but what a compiler makes of torch's operations is faster.
-    """
-    weights = [layer.weight for layer in layers]
-    return (
-        (kernels.saving_memory() or not torch.compiler.is_compiling())
-        and all(isinstance(w, Tensor) and max(w.shape[:2]) <= MOST_CHANNELS for w in weights)
-        and index.shape[-1] <= MOST_NEIGHBORS
-        and index[0].numel() * MOST_CHANNELS < 2**31
-        and kernels.usable(index)
-    )
-
-
-def _first(
-    points: Tensor,
-    index: Tensor,
-    to_neighbor: Tensor,
-    to_center: Tensor,
-    bias: Tensor | None,
-    features: Tensor | None,
-    to_features: Tensor | None,
-    gamma: Tensor,
-    mask: Tensor | None,
-    pool: bool,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Tensor, None, Tensor]:
-    """`edge_ops.edge_first` in torch's own operations, for a compiler to fuse."""
-    y = _EdgeLinear.apply(points, index, to_neighbor, to_center, bias, features, to_features, dtype)
-    extreme, stats, _ = _Summary.apply(y, gamma, mask, pool)
-    return y, extreme, None, stats
-
-
-def _layer(
-    before: Tensor,
-    scale: Tensor,
-    shift: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    gamma: Tensor,
-    mask: Tensor | None,
-    write: bool,
-    pool: bool,
-) -> tuple[Tensor, Tensor, None, Tensor]:
-    """`edge_ops.edge_layer` in torch's own operations; y is written in any case."""
-    dtype = before.dtype
+def _layer(before: Tensor, scale: Tensor, shift: Tensor, layer: Any) -> Tensor:
+    """A layer's output from the one before it, which is not normalised yet."""
+    dtype, bias = before.dtype, layer.bias
     if torch.compiler.is_compiling():
-        # Left to itself, a compiler keeps this for backward, and `before` in float32 too.
+        # By default a compiler keeps this for backward, and `before` in float32 too.
         x = checkpoint(_normed, before, scale, shift, use_reentrant=False)
     else:
         x = _normed(before, scale, shift)
-    y = F.linear(x, weight.to(dtype), None if bias is None else bias.to(dtype))
-    extreme, stats, _ = _Summary.apply(y, gamma, mask, pool)
-    return y, extreme, None, stats
+    weight = layer.weight.flatten(1).to(dtype)
+    return F.linear(x, weight, None if bias is None else bias.to(dtype))
 
 
 def _normed(before: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
@@ -241,7 +170,6 @@ class _Summary(torch.autograd.Function):
         y: Tensor, gamma: Tensor, mask: Tensor | None, pool: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         if pool and y.shape[2] <= MOST_NEIGHBORS and kernels.usable(y):
-            # A compiler's maximum over a short axis is ten times as slow as memory.
             extreme, arg, stats = edge_summary(y.contiguous(), gamma, mask)
             return extreme, stats, arg
         exact = at_least_float32(y)

@@ -1,294 +1,273 @@
-"""The pose head's node in autograd without Python: how node.cpp is compiled, loaded and used.
+"""The compiled pose head as one node of autograd.
 
-A `torch.autograd.Function` written in Python costs more time on a fast GPU than its kernels do.
-node.cpp does the same in C++. It takes some twenty seconds to compile, which happens in the
-background, for those who call often, once for each version of torch; until then, and wherever it
-cannot be compiled, Python's node does the same with the same kernels.
+Forward and backward are each one call into pose_head.c, or on a GPU one kernel of
+pose_head_triton.py. Derivatives of derivatives, and gradients that are themselves batched or
+traced, are taken through the reference instead.
 """
 
 from __future__ import annotations
 
-import ctypes
-import logging
-import re
-import subprocess
-import threading
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 
-from spoonful.geometry.kernels import build
-from spoonful.geometry.kernels.call import STARTS, Call, Plan
-
-SOURCE = Path(__file__).with_name("node.cpp")
-STANDARDS = ("-std=c++20", "-std=c++17")  # torch's headers want the one or the other
-OFTEN = 100  # calls, after which it is worth compiling
-KINDS = 64  # of backward kernels, as in node.cpp
-
-_log = logging.getLogger(__name__)
-_lock = threading.RLock()
+from spoonful.geometry import head
+from spoonful.geometry.checks import working_dtype
+from spoonful.geometry.kernels import cuda, library
+from spoonful.geometry.kernels.switch import disabled, plain, usable
+from spoonful.geometry.plan import Plan
+from spoonful.geometry.pose import Pose
 
 
-class Kernel(ctypes.Structure):
-    """`Kernel` of node.cpp."""
-
-    _fields_ = [
-        ("function", ctypes.c_void_p),
-        *((name, ctypes.c_int32) for name in ("threads", "shared", "scratch")),
-    ]
-
-
-class _Gpu(ctypes.Structure):
-    """`Gpu` of node.cpp."""
-
-    _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in ("launch", "stream", "context", "device", "retain", "enter")
-    ]
-
-
-class _State:
-    """How far we are."""
-
-    calls = 0
-    settled = False  # loaded, or known not to be had
-    thread: threading.Thread | None = None
-    made: Path | None = None
-    library: Any = None
-
-
-_state = _State()
-# torch's operator, once it is loaded.
-operator: Any = None
-
-
-# ---- Compiling and loading -----------------------------------------------------------------------
-
-
-def want() -> None:
-    """Say that a call could have used the node: loads it if it is there, or has it compiled."""
-    if _state.settled:
-        return
-    with _lock:
-        _state.calls += 1
-        try:
-            if _state.calls == 1:
-                _load(next((path for path, _ in _places() if path.exists()), None))
-            elif _state.calls == OFTEN:
-                _state.thread = threading.Thread(target=_make, name="spoonful-build", daemon=True)
-                _state.thread.start()
-            elif _state.thread is not None and not _state.thread.is_alive():
-                _load(_state.made)
-        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            _refuse(error)
-
-
-def build_now() -> bool:
-    """Compile and load the node now, if that has not happened yet; whether it is there."""
-    with _lock:
-        if not _state.settled:
-            try:
-                if _state.thread is not None:
-                    _state.thread.join()
-                else:
-                    _make()
-                _load(_state.made)
-            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-                _refuse(error)
-    return operator is not None
-
-
-def _places() -> list[tuple[Path, list[str]]]:
-    """Where the library is kept, and the command that makes it, in the order to try them."""
-    include = Path(torch.__file__).parent / "include"
-    if not (include / "torch" / "library.h").is_file():
-        raise RuntimeError(f"no headers in {include}")
-    flags = [
-        *("-O1", "-fPIC", "-shared", "-w"),
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-        f"-I{include}",
-    ]
-    command, target = build.compiler("CXX", ["c++", "g++", "clang++"], "c++", [flags])
-    target += f"{torch.__version__} {torch.version.git_version}".encode()
-    commands = [[*command, standard] for standard in STANDARDS]
-    return [(build.place(SOURCE, "node", each, target), each) for each in commands]
-
-
-def _make() -> None:
-    """Compile it. (In a thread of its own, where nobody is there to catch.)"""
-    try:
-        libraries = [f"-L{Path(torch.__file__).parent / 'lib'}", "-ltorch_cpu", "-lc10"]
-        *others, (path, command) = _places()
-        for first, other in others:
-            try:
-                _state.made = build.make(first, SOURCE, other, *libraries)
-                return
-            except RuntimeError as error:
-                _log.debug("trying another standard: %s", error)
-        _state.made = build.make(path, SOURCE, command, *libraries)
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        _refuse(error)
-
-
-def _load(path: Path | None) -> None:
-    global operator
-    if _state.settled or path is None:
-        return
-    build.check_owner(path)
-    torch.ops.load_library(str(path))
-    library = ctypes.CDLL(str(path))
-    library.spoonful_stream.restype = ctypes.c_void_p
-    library.spoonful_new_program.restype = ctypes.c_int64
-    library.spoonful_run.argtypes = [
-        *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int)
-    ]
-    library.spoonful_add_backward.argtypes = [ctypes.c_int64, ctypes.c_int, ctypes.c_void_p]
-    _state.library = library
-    _state.settled = True
-    operator = torch.ops.spoonful.pose_head_node.default
-
-
-def _refuse(error: Exception) -> None:
-    _state.settled = True
-    _log.debug("no node in C++, using Python's: %s", error)
-
-
-# ---- Programs: kernels that belong together ------------------------------------------------------
-
-
-def new_program(plan: tuple[int, str, str], forward: Kernel) -> int | None:
-    """Register a forward kernel; None if there are too many."""
-    _, form, start = plan
-    number = _state.library.spoonful_new_program(
-        int(form == "target"),
-        STARTS.index(start),
-        ctypes.byref(forward),
-    )
-    return None if number < 0 else number
-
-
-def add_backward(program: int, kernel: Kernel, kind: int) -> None:
-    """Register a backward kernel beside a program's forward one."""
-    _state.library.spoonful_add_backward(program, kind, ctypes.byref(kernel))
-
-
-def kind_of(call: Call) -> int:
-    """Which backward kernel a call needs."""
-    return int(_state.library.spoonful_kind(ctypes.byref(call)))
-
-
-def run(kernel: Kernel, call: Call, parts: int, device: int) -> int:
-    """Run a kernel as the node would: 0, or what went wrong."""
-    return int(_state.library.spoonful_run(ctypes.byref(kernel), ctypes.byref(call), parts, device))
-
-
-_of_cpu: dict[tuple[str, str, str], int | None] = {}
-
-
-def cpu_program(real: str, plan: Plan) -> int | None:
-    """The program of pose_head.c's two entries."""
-    key = (real, plan.form, plan.start)
-    if key not in _of_cpu:
-        library = build.library(real)
-        assert library is not None
-        forward, backward = (
-            Kernel(ctypes.cast(entry, ctypes.c_void_p).value, 0, 0, 0)
-            for entry in (library.pose_head_forward, library.pose_head_backward)
-        )
-        program = new_program(plan, forward)
-        if program is not None:
-            for kind in range(KINDS):
-                add_backward(program, backward, kind)
-        _of_cpu[key] = program
-    return _of_cpu[key]
-
-
-# ---- CUDA ----------------------------------------------------------------------------------------
-
-
-def kernel_of(compiled: Any, pointers: int) -> Kernel | None:
-    """How to launch what Triton compiled, with so many pointers and three sizes; None if unsure.
-
-    Its machine code is asked which arguments it has. Behind ours come those that Triton adds:
-    pointers to memory that these kernels do not need.
-    """
-    about = compiled.metadata
-    ptx = compiled.asm["ptx"]
-    entry = re.search(r"\.entry\s+\w+\s*\((.*?)\)([^{]*)\{", ptx, re.DOTALL)
-    if entry is None or ptx.count(".entry") != 1:
-        return None
-    types = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.[a-z](\d+)([^,]*)", entry[1])
-    bits = [int(width) for width, rest in types if "[" not in rest]
-    threads = re.search(r"\.reqntid\s+(\d+)", entry[2])
-    known = [64] * pointers + [32] * 3
-    added = bits[len(known) :]
-    plain = not any(
-        getattr(about, name, 0)
-        for name in (
-            "global_scratch_size",
-            "profile_scratch_size",
-            "launch_cooperative_grid",
-            "launch_pdl",
-            "tmem_size",
+def pose_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    start: Tensor | None,
+    plan: Plan,
+    offsets: Tensor | None = None,
+    *,
+    stacked: bool = True,
+) -> Pose:
+    """`head.pose_head`, compiled if that is possible."""
+    if not usable(source, target, weights, mask, start, offsets):
+        return head.pose_head(source, target, weights, mask, start, plan, offsets, stacked=stacked)
+    dtype = working_dtype(source, target, weights)
+    return Pose(
+        *_PoseHead.apply(
+            _dense(source, dtype),
+            _dense(target, dtype),
+            None if weights is None else _dense(weights, dtype),
+            None if start is None else _dense(start, dtype),
+            None if mask is None else mask.contiguous(),
+            None if offsets is None else offsets.to(torch.int64).contiguous(),
+            plan,
+            stacked,
         )
     )
-    if (
-        not plain
-        or about.num_ctas != 1
-        or len(bits) != len(types)
-        or bits[: len(known)] != known
-        or len(added) > 4
-        or any(width != 64 for width in added)
-        or (threads is not None and int(threads[1]) != 32 * about.num_warps)
-    ):
-        return None
-    return Kernel(compiled.function, 32 * about.num_warps, about.shared, len(added))
 
 
-_cuda_is_there: bool | None = None
-
-
-def has_cuda(device: int) -> bool:
-    """Whether the node can launch on CUDA devices. Looks once."""
-    global _cuda_is_there
-    if _cuda_is_there is None:
-        try:
-            _find_cuda(device)
-            _cuda_is_there = True
-        except (OSError, AttributeError, RuntimeError) as error:
-            _log.debug("no launches from C++, using Python's: %s", error)
-            _cuda_is_there = False
-    return _cuda_is_there
-
-
-def _find_cuda(device: int) -> None:
-    driver = ctypes.CDLL("libcuda.so.1")
-    torchs = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10_cuda.so"))
-    functions = _Gpu(
-        *(
-            ctypes.cast(function, ctypes.c_void_p)
-            for function in (
-                driver.cuLaunchKernel,
-                # c10::cuda::CUDAStream::stream() const, of an object that holds a c10::Stream alone
-                torchs._ZNK3c104cuda10CUDAStream6streamEv,
-                driver.cuCtxGetCurrent,
-                driver.cuDeviceGet,
-                driver.cuDevicePrimaryCtxRetain,
-                driver.cuCtxSetCurrent,
-            )
+class _PoseHead(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        source: Tensor,
+        target: Tensor,
+        weights: Tensor | None,
+        start: Tensor | None,
+        mask: Tensor | None,
+        offsets: Tensor | None,
+        plan: Plan,
+        stacked: bool,
+    ) -> tuple[Tensor, Tensor]:
+        size = _size(source, start, offsets, plan)
+        batch = [*source.shape[:-2]] if offsets is None else [size[0]]
+        if stacked:
+            batch.append((plan.start != "given") + plan.iterations * size[2])
+        R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
+        state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
+        _run(
+            "pose_head_forward",
+            plan,
+            size,
+            {
+                "source": source,
+                "target": target,
+                "weights": weights,
+                "mask": mask,
+                "offsets": offsets,
+                "start": start,
+                "rotation": R,
+                "translation": t,
+                "state": state,
+            },
         )
-    )
-    library = _state.library
-    library.spoonful_use_gpu(ctypes.byref(functions))
-    for stream in (torch.cuda.current_stream(device), torch.cuda.Stream(device)):
-        with torch.cuda.stream(stream):
-            if (library.spoonful_stream(device) or 0) != stream.cuda_stream:
-                raise RuntimeError("streams are not where they were expected")
+        ctx.plan, ctx.stacked = plan, stacked
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(source, target, weights, start, mask, offsets, R, state)
+        return R, t
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        *inputs, R, state = ctx.saved_tensors
+        source, target, weights, start, mask, offsets = inputs
+        plan, wanted = ctx.plan, ctx.needs_input_grad[:4]
+        traced = torch.compiler.is_compiling()
+        if not traced and (torch.is_grad_enabled() or not plain(*gradients, *inputs)):
+            found = _by_reference(inputs, gradients, wanted, plan, ctx.stacked)
+            return *found, None, None, None, None
+        # The turns of a perturbed start are constants.
+        own = [*wanted[:3], wanted[3] and plan.start == "given"]
+        found = [
+            torch.empty_like(x) if want else None for x, want in zip(inputs[:4], own, strict=True)
+        ]
+        g_R, g_t = gradients
+        _run(
+            "pose_head_backward",
+            plan,
+            _size(source, start, offsets, plan),
+            {
+                "source": source,
+                "target": target,
+                "weights": weights,
+                "mask": mask,
+                "offsets": offsets,
+                "start": start,
+                "rotation": R,
+                "state": state,
+                "g_rotation": None if g_R is None else _dense(g_R, source.dtype),
+                "g_translation": None if g_t is None else _dense(g_t, source.dtype),
+                "d_source": found[0],
+                "d_target": found[1],
+                "d_weights": found[2],
+                "d_start": found[3],
+            },
+        )
+        return *found, None, None, None, None
 
 
-def same(ours: Tensor, theirs: Tensor) -> bool:
-    """Whether two tensors hold the same bits."""
-    bits = torch.int64 if ours.dtype == torch.float64 else torch.int32
-    return torch.equal(ours.view(bits), theirs.view(bits))
+def _by_reference(
+    inputs: list[Any],
+    gradients: tuple[Tensor | None, ...],
+    wanted: Sequence[bool],
+    plan: Plan,
+    stacked: bool,
+) -> list[Tensor | None]:
+    """Gradients that can themselves be differentiated, batched or traced."""
+    again = torch.is_grad_enabled()
+    with torch.enable_grad(), disabled():
+        # Views, so that an input that was passed twice is two inputs here.
+        leaves: list[Any] = [None if x is None else x.view_as(x) for x in inputs]
+        source, target, weights, start, mask, offsets = leaves
+        poses = head.pose_head(source, target, weights, mask, start, plan, offsets, stacked=stacked)
+        chosen = [i for i, want in enumerate(wanted) if want]
+        used = [i for i, g in enumerate(gradients) if g is not None and poses[i].requires_grad]
+        found = torch.autograd.grad(
+            [poses[i] for i in used],
+            [leaves[i] for i in chosen],
+            [gradients[i] for i in used],
+            create_graph=again,
+            allow_unused=True,
+        )
+    result: list[Tensor | None] = [None] * 4
+    for i, gradient in zip(chosen, found, strict=True):
+        result[i] = gradient
+    return result
+
+
+def _size(
+    source: Tensor, start: Tensor | None, offsets: Tensor | None, plan: Plan
+) -> tuple[int, int, int]:
+    """How many clouds, points a cloud (in all, if packed), and starts a cloud."""
+    points = source.shape[-2]
+    starts = start.shape[-3] if start is not None and plan.start == "perturbed" else 1
+    clouds = source.numel() // (3 * points) if offsets is None else len(offsets) - 1
+    return clouds, points, starts
+
+
+def _run(
+    entry: str, plan: Plan, size: tuple[int, int, int], tensors: dict[str, Tensor | None]
+) -> None:
+    """Call C, or on a GPU queue the kernel of the same name."""
+    source = tensors["source"]
+    assert source is not None
+    if torch.compiler.is_compiling():
+        operator = _forward if entry == "pose_head_forward" else _backward
+        tensors = {name: x for name, x in tensors.items() if name != "offsets"}
+        operator(*tensors.values(), *plan, *size)
+    elif source.is_cuda:
+        cuda.launch(entry, plan, size, tensors)
+    else:
+        library.call(entry, plan, size, tensors)
+
+
+def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """The tensor's numbers as C expects them: by rows, and with no sign left to apply."""
+    if torch.compiler.is_compiling():
+        return tensor.to(dtype).contiguous()
+    if tensor.dtype == dtype and tensor.is_contiguous() and not tensor.is_neg():
+        return tensor  # the operations below would return it, too, but take longer
+    return tensor.to(dtype).contiguous().resolve_neg()
+
+
+# ---- For torch.compile: the two kernels as operators, which write into tensors that they get -----
+
+
+@torch.library.custom_op(
+    "spoonful::pose_head_forward", mutates_args=("rotation", "translation", "state")
+)
+def _forward(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    start: Tensor | None,
+    rotation: Tensor,
+    translation: Tensor,
+    state: Tensor,
+    iterations: int,
+    form: str,
+    kind: str,
+    clouds: int,
+    points: int,
+    starts: int,
+) -> None:
+    tensors = {
+        "source": source,
+        "target": target,
+        "weights": weights,
+        "mask": mask,
+        "start": start,
+        "rotation": rotation,
+        "translation": translation,
+        "state": state,
+    }
+    plan = Plan(iterations, form, kind)  # type: ignore[arg-type]
+    _run("pose_head_forward", plan, (clouds, points, starts), tensors)
+
+
+@torch.library.custom_op(
+    "spoonful::pose_head_backward", mutates_args=("d_source", "d_target", "d_weights", "d_start")
+)
+def _backward(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    start: Tensor | None,
+    rotation: Tensor,
+    state: Tensor,
+    g_rotation: Tensor | None,
+    g_translation: Tensor | None,
+    d_source: Tensor | None,
+    d_target: Tensor | None,
+    d_weights: Tensor | None,
+    d_start: Tensor | None,
+    iterations: int,
+    form: str,
+    kind: str,
+    clouds: int,
+    points: int,
+    starts: int,
+) -> None:
+    tensors = {
+        "source": source,
+        "target": target,
+        "weights": weights,
+        "mask": mask,
+        "start": start,
+        "rotation": rotation,
+        "state": state,
+        "g_rotation": g_rotation,
+        "g_translation": g_translation,
+        "d_source": d_source,
+        "d_target": d_target,
+        "d_weights": d_weights,
+        "d_start": d_start,
+    }
+    plan = Plan(iterations, form, kind)  # type: ignore[arg-type]
+    _run("pose_head_backward", plan, (clouds, points, starts), tensors)

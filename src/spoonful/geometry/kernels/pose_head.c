@@ -1,29 +1,39 @@
 /* The pose head on the CPU: moments, Kabsch, refinements, translations, and all their gradients.
  *
- * The mathematics is that of moments.py, spread.py, kabsch.py and refine.py, in the same order and
- * under the same names; those files explain it and remain the reference. What this one adds is that
- * the points are read once forward, and read and written once backward, with nothing in between but
- * a few hundred operations a cloud.
+ * The mathematics is that of moments.py, spread.py, rotation.py and refinement.py, in the same order
+ * and under the same names; those files explain it and remain the reference. Here the points are
+ * read once forward, and read and written once backward, with a few hundred operations a cloud in
+ * between.
  *
  * REAL is float or double, set by the compiler's command line. Sums over points are in double; the
- * 3x3 work of a cloud is in REAL, because its rounding is what the paper's layer amplifies.
+ * 3x3 work of a cloud is in REAL, because its rounding is what the paper's layer amplifies. Moments
+ * are multiplied by a power of two that makes them about 1, so that none of it overflows.
  *
  * Clouds are summed in blocks of fixed size which are then merged in order, so no result depends on
- * the number of threads. NaN and inf are meant to be seen: do not compile with -ffast-math.
+ * the number of threads. NaN and inf must be kept: do not compile with -ffast-math.
+ *
+ * This is C11. GCC's and clang's vectors are used where there are some, and POSIX threads.
  */
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#include <pthread.h>
+#define EXPORT
+#endif
 
 #ifndef REAL
 #define REAL float
 #endif
 
 #define EPS (sizeof(REAL) == sizeof(float) ? (REAL)FLT_EPSILON : (REAL)DBL_EPSILON)
+#define LARGEST (sizeof(REAL) == sizeof(float) ? 1e34 : 1e150) /* see head.py */
 #define TINY (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MIN : (REAL)DBL_MIN)
 #define BLOCK 256       /* points; two blocks' worth of doubles fit a first-level cache */
 #define SHARE 16384     /* fewer points than this are not worth a thread */
@@ -31,6 +41,7 @@
 #define MAX_THREADS 64
 
 /* Sums that vectorise although their order is fixed: each lane is a sum of its own. */
+#if defined(__GNUC__) && !defined(NO_VECTORS)
 #if defined(__AVX512F__)
 #define LANES 8
 #elif defined(__AVX__)
@@ -39,8 +50,15 @@
 #define LANES 2
 #endif
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
-typedef REAL reals __attribute__((vector_size(sizeof(lanes)), may_alias));
-#define REALS (int)(sizeof(lanes) / sizeof(REAL))
+typedef REAL reals __attribute__((vector_size(LANES * sizeof(double)), may_alias));
+#define LANE(vector, i) (vector)[i]
+#else
+#define LANES 1
+typedef double lanes;
+typedef REAL reals;
+#define LANE(vector, i) (vector)
+#endif
+#define REALS (int)(sizeof(reals) / sizeof(REAL))
 #define MAYBE(pointer, offset) ((pointer) ? (pointer) + (offset) : NULL)
 #define AT(array, i) (*(lanes *)&(array)[i])
 #define REALS_AT(array, i) (*(reals *)&(array)[i])
@@ -66,9 +84,10 @@ struct call {
 /* What backward needs to know of a cloud; all double, so that Python can allocate a tensor. */
 struct state {
     double total, source_mean[3], target_mean[3];
-    double spread_of[9]; /* S or G, by form */
-    double cross[9];     /* H */
+    double spread_of[9]; /* S or G, by form, times scale^2 */
+    double cross[9];     /* H, times scale^2 */
     double inverse[9];   /* P, the inverse of spread(S or G) */
+    double scale;        /* a power of two: 1 / scale is about the size of the cloud */
 };
 
 /* ---- 3-vectors and 3x3 matrices, by rows -------------------------------------------------- */
@@ -156,7 +175,7 @@ static void spread_inverse(const REAL *moment, REAL *out)
 {
     const REAL small = 16 * EPS;
     REAL size = trace(moment), X[9], adjugate[9], numerator[9];
-    if (size < TINY / small) { /* a point; NaN goes on */
+    if (size < TINY / small) { /* a point; NaN stays NaN */
         memset(out, 0, 9 * sizeof(REAL));
         return;
     }
@@ -187,7 +206,7 @@ static void spread_inverse(const REAL *moment, REAL *out)
     }
 }
 
-/* ---- kabsch.py ---------------------------------------------------------------------------- */
+/* ---- rotation.py -------------------------------------------------------------------------- */
 
 /* Eigenvalues and eigenvectors (columns of V) of a symmetric 4x4 matrix, by Jacobi's rotations. */
 static void jacobi4(double A[4][4], double V[4][4])
@@ -231,7 +250,7 @@ static void jacobi4(double A[4][4], double V[4][4])
  * not unique; then the best ones fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
  * the one that turns least.
  */
-static void best_rotation(const REAL *H, REAL *R)
+static void nearest_rotation(const REAL *H, REAL *R)
 {
     double size = 0, zero = 0, h[9], A[4][4], V[4][4];
     for (int i = 0; i < 9; i++) {
@@ -297,7 +316,7 @@ static void turn(const REAL *R, const REAL *H, const REAL *change, REAL *out)
     turned(R, u, out);
 }
 
-/* ---- refine.py ---------------------------------------------------------------------------- */
+/* ---- refinement.py ------------------------------------------------------------------------ */
 
 static void gram_schmidt(const REAL *A, REAL *R)
 {
@@ -388,8 +407,9 @@ static void unstep(const REAL *H, const REAL *P, const REAL *R, const REAL *next
 /* ---- moments.py: a block of points in, and blocks merged ---------------------------------- */
 
 struct block {
-    double w[BLOCK], s[3][BLOCK], t[3][BLOCK];
-} __attribute__((aligned(64)));
+    _Alignas(64) double w[BLOCK];
+    double s[3][BLOCK], t[3][BLOCK];
+};
 
 /* Of a block or of a whole cloud; moments not yet divided by the total. */
 struct sums {
@@ -416,8 +436,8 @@ DEFINE_LESS(less_narrow, REAL)
 
 static double total_of(lanes v)
 {
-    double sum = v[0];
-    for (int i = 1; i < LANES; i++) sum += v[i];
+    double sum = LANE(v, 0);
+    for (int i = 1; i < LANES; i++) sum += LANE(v, i);
     return sum;
 }
 
@@ -530,7 +550,7 @@ static int64_t first_block(const struct call *c, int64_t cloud)
     return cloud * ((c->points + BLOCK - 1) / BLOCK);
 }
 
-/* Whose a block is. */
+/* The cloud that a block belongs to. */
 static int64_t cloud_of(const struct call *c, int64_t block)
 {
     if (!c->offsets) return block / first_block(c, 1);
@@ -567,6 +587,23 @@ static void best_translation(const struct state *state, const REAL *R, REAL *out
     }
 }
 
+/* The power of two that makes moments of this size about 1; 1 for points that coincide, and NaN for
+ * a cloud that is too large. */
+static double scale_of(const struct sums *sum, double divisor)
+{
+    double size = 0, mean = 0;
+    int exponent;
+    for (int k = 0; k < 9; k++) size = fmax(size, fabs(sum->cross[k]));
+    for (int k = 0; k < 6; k++) size = fmax(size, fabs(sum->spread_of[k]));
+    for (int k = 0; k < 3; k++)
+        mean = fmax(mean, fmax(fabs(sum->source_mean[k]), fabs(sum->target_mean[k])));
+    size /= divisor;
+    if (mean > LARGEST || size > LARGEST * LARGEST) return NAN;
+    if (!(size > 0)) return 1; /* NaN stays NaN */
+    frexp(size, &exponent);
+    return ldexp(1, -(exponent / 2));
+}
+
 static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 {
     struct state *state = c->state + cloud;
@@ -575,12 +612,15 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
     for (int64_t i = first_block(c, cloud); i < first_block(c, cloud + 1); i++)
         merge(&sum, parts + i, c->target_form);
     double divisor = sum.total == 0 ? 1 : sum.total;
+    double scale = scale_of(&sum, divisor);
     REAL X[9], H[9], P[9], first[9], *R = first;
     for (int k = 0; k < 6; k++)
-        X[3 * ROW[k] + COLUMN[k]] = X[3 * COLUMN[k] + ROW[k]] = (REAL)(sum.spread_of[k] / divisor);
-    for (int k = 0; k < 9; k++) H[k] = (REAL)(sum.cross[k] / divisor);
+        X[3 * ROW[k] + COLUMN[k]] = X[3 * COLUMN[k] + ROW[k]] =
+            (REAL)(sum.spread_of[k] / divisor * scale * scale);
+    for (int k = 0; k < 9; k++) H[k] = (REAL)(sum.cross[k] / divisor * scale * scale);
     spread_inverse(X, P);
     state->total = sum.total;
+    state->scale = scale;
     memcpy(state->source_mean, sum.source_mean, sizeof sum.source_mean);
     memcpy(state->target_mean, sum.target_mean, sizeof sum.target_mean);
     for (int k = 0; k < 9; k++)
@@ -588,7 +628,7 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 
     if (c->start_kind != GIVEN) {
         R = c->rotation + 9 * first_pose(c, cloud);
-        best_rotation(H, R);
+        nearest_rotation(H, R);
         best_translation(state, R, c->translation + 3 * first_pose(c, cloud));
     }
     for (int64_t k = 0; k < c->starts; k++) {
@@ -609,11 +649,12 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 
 /* ---- A cloud, backward --------------------------------------------------------------------- */
 
-/* With p the points of the cloud whose spread is in use and o the other's, both less their means:
- * the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at o. */
+/* With p the points of the cloud whose spread is in use and o the other's, both less their means,
+ * and k the scale: the gradient is  share (k (A p + B^T o) + at_p)  at p  and
+ * share (k B p + at_o)  at o.  (k^2 would underflow, so A and B have the other k.) */
 struct push {
     int sound;
-    REAL A[9], B[9], at_p[3], at_o[3], present, total;
+    REAL A[9], B[9], at_p[3], at_o[3], present, total, scale;
 };
 
 /* The gradient at a rotation, its own and what comes through the translation; and at the means. */
@@ -689,10 +730,11 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
         spread(both, d_X);
         for (int i = 0; i < 9; i++) push->present -= d_X[i] * X[i];
     }
+    const REAL scale = push->scale = (REAL)state->scale;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
-            push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]);
-            push->B[3 * i + j] = c->target_form ? d_H[3 * j + i] : d_H[3 * i + j];
+            push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]) * scale;
+            push->B[3 * i + j] = (c->target_form ? d_H[3 * j + i] : d_H[3 * i + j]) * scale;
             push->present += d_H[3 * i + j] * H[3 * i + j];
         }
         push->at_p[i] = c->target_form ? at_t[i] : at_s[i];
@@ -715,8 +757,9 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
                        const struct push *push)
 {
     struct {
-        REAL w[BLOCK], s[3][BLOCK], t[3][BLOCK];
-    } __attribute__((aligned(64))) x, d;
+        _Alignas(64) REAL w[BLOCK];
+        REAL s[3][BLOCK], t[3][BLOCK];
+    } x, d;
     REAL *d_source = MAYBE(c->d_source, 3 * first), *d_target = MAYBE(c->d_target, 3 * first);
     REAL *d_weights = MAYBE(c->d_weights, first);
     if (!push->sound) {
@@ -727,7 +770,7 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
     }
     less_narrow(c->source + 3 * first, n, c->state[cloud].source_mean, x.s);
     less_narrow(c->target + 3 * first, n, c->state[cloud].target_mean, x.t);
-    const REAL share = 1 / push->total, present = push->present;
+    const REAL share = 1 / push->total, present = push->present, scale = push->scale;
     for (int i = 0; i < n; i++) x.w[i] = c->weights ? c->weights[first + i] * share : share;
     for (int i = n; i % REALS; i++) {
         x.w[i] = 0;
@@ -746,9 +789,11 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
         reals w = REALS_AT(x.w, i);
         for (int k = 0; k < 3; k++) {
             reals a = A[3 * k] * px + A[3 * k + 1] * py + A[3 * k + 2] * pz;
-            reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz + at_o[k];
-            own += REALS_AT(p[k], i) * (a / 2 + at_p[k]) + REALS_AT(o[k], i) * b;
-            REALS_AT(d_p[k], i) = w * (a + B[k] * ox + B[3 + k] * oy + B[6 + k] * oz + at_p[k]);
+            reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz;
+            reals of_o = B[k] * ox + B[3 + k] * oy + B[6 + k] * oz;
+            b = b * scale + at_o[k];
+            own += REALS_AT(p[k], i) * (a * (scale / 2) + at_p[k]) + REALS_AT(o[k], i) * b;
+            REALS_AT(d_p[k], i) = w * ((a + of_o) * scale + at_p[k]);
             REALS_AT(d_o[k], i) = w * b;
         }
         /* More weight on a point pulls each moment from its present value to the point's own. */
@@ -770,7 +815,8 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
 /* ---- Threads ------------------------------------------------------------------------------- */
 
 /* Plain threads, started for large work only: a second OpenMP runtime beside torch's would keep
- * a second pool of spinning threads, and neither survives a fork. */
+ * a second pool of spinning threads, and neither survives a fork. Without POSIX threads, that is on
+ * Windows, one thread does it all. */
 
 struct work {
     void (*task)(const struct work *, int64_t item);
@@ -789,6 +835,10 @@ static void *labour(void *argument)
 static void for_each(void (*task)(const struct work *, int64_t), const struct call *c,
                      void *scratch, int64_t items)
 {
+#ifdef _WIN32
+    struct work all = {task, c, scratch, 0, items};
+    labour(&all);
+#else
     struct work parts[MAX_THREADS];
     pthread_t threads[MAX_THREADS];
     int started[MAX_THREADS];
@@ -805,6 +855,7 @@ static void for_each(void (*task)(const struct work *, int64_t), const struct ca
         if (!started[i]) labour(&parts[i]);
     for (int i = 0; i < count; i++)
         if (started[i]) pthread_join(threads[i], NULL);
+#endif
 }
 
 /* Where a block of a cloud begins among all points, and how many it has. */
@@ -840,9 +891,12 @@ static void push_task(const struct work *work, int64_t block)
     push_block(work->call, cloud, first, n, (struct push *)work->scratch + cloud);
 }
 
-/* ---- The two entries: 0 for success, 1 for no memory --------------------------------------- */
+/* ---- The entries: 0 for success, 1 for no memory ------------------------------------------- */
 
-int pose_head_forward(const struct call *c)
+/* How many doubles Python has to allocate for the state of a cloud. */
+EXPORT int pose_head_state(void) { return (int)(sizeof(struct state) / sizeof(double)); }
+
+EXPORT int pose_head_forward(const struct call *c)
 {
     struct sums *parts = malloc(first_block(c, c->clouds) * sizeof *parts);
     if (!parts) return 1;
@@ -852,7 +906,7 @@ int pose_head_forward(const struct call *c)
     return 0;
 }
 
-int pose_head_backward(const struct call *c)
+EXPORT int pose_head_backward(const struct call *c)
 {
     struct push *pushes = malloc(c->clouds * sizeof *pushes);
     if (!pushes) return 1;

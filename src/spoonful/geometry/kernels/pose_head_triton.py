@@ -1,14 +1,16 @@
 """The pose head on a GPU, in Triton: one kernel forward, one backward, a program for each cloud.
 
-The mathematics is that of moments.py, spread.py, kabsch.py and refine.py, in the same order and
-under the same names; those files explain it and remain the reference, and pose_head.c is the same
-for the CPU. Points are read once forward, and read and written once backward.
+The mathematics is that of moments.py, spread.py, rotation.py and refinement.py, in the same order
+and under the same names; those files explain it and remain the reference, and pose_head.c is the
+same for the CPU. Points are read once forward, and read and written once backward.
 
 Triton has no small arrays: a vector is a tuple of three numbers here, a matrix a tuple of three
 rows. Where a choice depends on numbers, both sides are computed and one is selected. Each thread
 sums over points of its own in the points' precision, about a point amid the cloud; threads are
 added up, and Horn's eigenproblem is solved, in float64. The rest of a cloud's work is in the
-points' precision, because its rounding is what the paper's layer amplifies.
+points' precision, because its rounding is what the paper's layer amplifies. Moments are multiplied
+by a power of two that makes them about 1, so that none of it overflows. A cloud so large or small
+that its squares overflow or underflow is summed a second time, in another unit.
 """
 
 # mypy: ignore-errors
@@ -17,13 +19,18 @@ points' precision, because its rounding is what the paper's layer amplifies.
 import triton
 import triton.language as tl
 
-_STATE = tl.constexpr(34)  # numbers for each cloud: the total, two means, S or G, H and P
+_STATE = tl.constexpr(35)  # numbers for each cloud: total, two means, S or G, H, P and the scale
 _SWEEPS = tl.constexpr(12)  # at most; Jacobi needs 4 or 5
 _EPS32 = tl.constexpr(2.0**-23)
 _EPS64 = tl.constexpr(2.0**-52)
 # The least moment whose inverse is held: tiny / (16 eps).
 _LEAST32 = tl.constexpr(2.0**-107)
 _LEAST64 = tl.constexpr(2.0**-974)
+# Moments between these have neither overflown nor underflown; clouds with others are summed again,
+# in units of 2^UNIT or 2^-UNIT. And the largest coordinate for which there is a pose: see head.py.
+_LOW32, _HIGH32, _UNIT32 = tl.constexpr(1e-25), tl.constexpr(1e30), tl.constexpr(2.0**80)
+_LOW64, _HIGH64, _UNIT64 = tl.constexpr(1e-250), tl.constexpr(1e280), tl.constexpr(2.0**500)
+_LARGEST32, _LARGEST64 = tl.constexpr(1e34), tl.constexpr(1e150)
 
 
 # ---- Numbers, vectors and matrices ---------------------------------------------------------------
@@ -251,7 +258,7 @@ def _spread_inverse(moment, EPS: tl.constexpr):
     return _divide9(inverse, size)  # by NaN, where the moment has NaN
 
 
-# ---- kabsch.py -----------------------------------------------------------------------------------
+# ---- rotation.py ---------------------------------------------------------------------------------
 
 
 @triton.jit
@@ -283,7 +290,7 @@ def _annihilate(pp, qq, pq, kp, kq, lp, lq, vp, vq):
 
 
 @triton.jit
-def _best_rotation(H, EPS: tl.constexpr):
+def _nearest_rotation(H, EPS: tl.constexpr):
     """The rotation that maximises tr(R^T H): the top eigenvector of Horn's 4x4 matrix.
 
     Where several are best they fill an eigenspace, and the projection of (1, 0, 0, 0) onto it is
@@ -374,7 +381,7 @@ def _turn(R, H, change, EPS: tl.constexpr):
     return _turned(R, _matvec(inverse, _torque(R, change)))
 
 
-# ---- refine.py -----------------------------------------------------------------------------------
+# ---- refinement.py -------------------------------------------------------------------------------
 
 
 @triton.jit
@@ -468,7 +475,7 @@ def _extent(offsets, cloud, points):
     if offsets is None:
         return cloud * points, points
     else:
-        # Nobody looked at the offsets: whatever they are, only points are read and written.
+        # Offsets are not validated on a GPU: whatever they are, only points are read and written.
         begin = tl.minimum(tl.maximum(tl.load(offsets + cloud), 0), points)
         end = tl.minimum(tl.maximum(tl.load(offsets + cloud + 1), begin), points)
         # (One without points may stand behind the last point, where there is nothing to look at.)
@@ -499,7 +506,7 @@ def _weights(weights, first, index, kept, dtype: tl.constexpr):
         return kept.to(dtype)
     else:
         w = tl.load(weights + first + index, mask=kept, other=0)
-        # Nobody looked at the weights' signs: a negative one makes its cloud NaN.
+        # Weights are not validated on a GPU: a negative one makes its cloud NaN.
         return tl.where(w < 0, float("nan"), w)
 
 
@@ -561,11 +568,12 @@ def _sums(
     mask,
     first,
     points,
+    unit,
     SPREAD: tl.constexpr,
     LANES: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
-    """Total, means and moments (not divided by the total) of a cloud, in float64.
+    """Total, means and moments (times unit^2, not divided by the total) of a cloud, in float64.
 
     Every lane adds up points of its own, about a point amid the cloud; then lanes are added up.
 
@@ -586,7 +594,8 @@ def _sums(
         w = _weights(weights, first, index, kept, dtype)
         s = _subtract3(_less(source, first, index, kept, near_s), middle_s)
         t = _subtract3(_less(target, first, index, kept, near_t), middle_t)
-        s, t = _where3(kept, s, none), _where3(kept, t, none)
+        s = _where3(kept, _scale3(s, unit), none)
+        t = _where3(kept, _scale3(t, unit), none)
         ws, wt = _scale3(s, w), _scale3(t, w)
         total += w
         sum_s, sum_t = _add3(sum_s, ws), _add3(sum_t, wt)
@@ -617,12 +626,76 @@ def _sums(
         X = _subtract9(X, _outer(all_s, off_s))
     elif SPREAD == "target":
         X = _subtract9(X, _outer(all_t, off_t))
+    off_s, off_t = _divide3(off_s, unit.to(tl.float64)), _divide3(off_t, unit.to(tl.float64))
     mean_s = _add3(_to3(near_s, tl.float64), _to3(middle_s, tl.float64))
     mean_t = _add3(_to3(near_t, tl.float64), _to3(middle_t, tl.float64))
     # The means of nothing are 0.
     mean_s = _where3(whole == 0, _zero3(tl.float64), _add3(mean_s, off_s))
     mean_t = _where3(whole == 0, _zero3(tl.float64), _add3(mean_t, off_t))
     return whole, mean_s, mean_t, X, H
+
+
+@triton.jit
+def _largest9(A):
+    return tl.maximum(_largest(A[0]), tl.maximum(_largest(A[1]), _largest(A[2])))
+
+
+@triton.jit
+def _power_of_two(size):
+    """The power of two that makes `size` times its square about 1; 1 if there is none."""
+    usual = (size > 2.0**-1000) & (size < 2.0**1000)
+    bits = tl.where(usual, size, 1.0).to(tl.int64, bitcast=True)
+    half = ((bits >> 52) - 1023) >> 1
+    return ((1023 - half) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def _scaled_sums(
+    source,
+    target,
+    weights,
+    mask,
+    first,
+    points,
+    SPREAD: tl.constexpr,
+    LANES: tl.constexpr,
+    UNROLL: tl.constexpr,
+):
+    """Total, means, moments times scale^2 and divided by the total, and the scale, in float64.
+
+    For a cloud that is too large the scale is NaN, and so are its moments.
+    """
+    dtype: tl.constexpr = source.dtype.element_ty
+    SINGLE: tl.constexpr = dtype == tl.float32
+    LOW: tl.constexpr = _LOW32 if SINGLE else _LOW64
+    HIGH: tl.constexpr = _HIGH32 if SINGLE else _HIGH64
+    UNIT: tl.constexpr = _UNIT32 if SINGLE else _UNIT64
+    LARGEST: tl.constexpr = _LARGEST32 if SINGLE else _LARGEST64
+    unit = tl.full((), 1, dtype)
+    total = tl.full((), 0, tl.float64)
+    mean_s, mean_t = _zero3(tl.float64), _zero3(tl.float64)
+    X, H = _zero9(tl.float64), _zero9(tl.float64)
+    size = total
+    tries = 0
+    while tries < 2:
+        total, mean_s, mean_t, X, H = _sums(
+            source, target, weights, mask, first, points, unit, SPREAD, LANES, UNROLL
+        )
+        divisor = tl.where(total == 0, 1.0, total)
+        X, H = _divide9(X, divisor), _divide9(H, divisor)
+        size = tl.maximum(_largest9(X), _largest9(H))
+        size = tl.where((_vanishing(X) == 0) & (_vanishing(H) == 0), size, float("inf"))
+        fits = ((size > LOW) & (size < HIGH)) | (total == 0)
+        tries = tl.where(fits, 2, tries + 1)
+        unit = tl.where(tries == 2, unit, tl.where(size < 1, UNIT, 1 / UNIT).to(dtype))
+    power = _power_of_two(size)
+    scale = unit.to(tl.float64) * power
+    limit = unit.to(tl.float64) * LARGEST
+    far = (tl.maximum(_largest(mean_s), _largest(mean_t)) > LARGEST) | (size > limit * limit)
+    scale = tl.where(far, float("nan"), scale)
+    power = tl.where(far, float("nan"), power)
+    square = power * power
+    return total, mean_s, mean_t, _scale9(X, square), _scale9(H, square), scale
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -694,22 +767,25 @@ def pose_head_forward(
     SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
     first, own = _extent(offsets, cloud, points)
-    total, source_mean, target_mean, X, H = _sums(
+    total, source_mean, target_mean, X, H, scale = _scaled_sums(
         source, target, weights, mask, first, own, SPREAD, LANES, UNROLL
     )
     if offsets is not None:
-        total = tl.where(_in_order(offsets, cloud, points), total, float("nan"))
-    divisor = tl.where(total == 0, 1.0, total)
-    X, H = _to9(_divide9(X, divisor), dtype), _to9(_divide9(H, divisor), dtype)
+        fine = _in_order(offsets, cloud, points)
+        total = tl.where(fine, total, float("nan"))
+        H = _scale9(H, tl.where(fine, 1.0, float("nan")))
+        source_mean = _scale3(source_mean, tl.where(fine, 1.0, float("nan")))
+    X, H = _to9(X, dtype), _to9(H, dtype)
     note = state + cloud * _STATE
     tl.store(note, total)
+    tl.store(note + 34, scale)
     _store3(note + 1, source_mean)
     _store3(note + 4, target_mean)
     _store9(note + 16, _to9(H, tl.float64))
     R = H
     here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
-        R = _best_rotation(H, EPS)
+        R = _nearest_rotation(H, EPS)
         _store9(rotation + 9 * here, R)
         _store3(translation + 3 * here, _best_translation(R, source_mean, target_mean))
         here += 1
@@ -831,9 +907,11 @@ def pose_head_backward(
         d_H = _add9(d_H, _turn(R, H, at_R, EPS))
     present += _inner(d_H, H)
 
-    # With p the points of the cloud whose spread is in use and o the other's, less their means, the
-    # gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at o.
-    A = _add9(d_X, _transpose(d_X))
+    # With p the points of the cloud whose spread is in use and o the other's, less their means, and
+    # k the scale, the gradient is  share (k (A p + B^T o) + at_p)  at p  and  share (k B p + at_o)
+    # at o. (k^2 would underflow, so A and B have the other k.)
+    scale = tl.load(note + 34).to(dtype)
+    A, d_H = _scale9(_add9(d_X, _transpose(d_X)), scale), _scale9(d_H, scale)
     if TARGET:
         B, at_p, at_o = _transpose(d_H), at_t, at_s
     else:
@@ -860,9 +938,9 @@ def pose_head_backward(
                 p, o = t, s
             else:
                 p, o = s, t
-            a = _matvec(A, p)
-            at_other = _add3(_matvec(B, p), at_o)
-            at_own = _add3(_add3(a, _matvec(B_t, o)), at_p)
+            a = _scale3(_matvec(A, p), scale)
+            at_other = _add3(_scale3(_matvec(B, p), scale), at_o)
+            at_own = _add3(_add3(a, _scale3(_matvec(B_t, o), scale)), at_p)
             # Selected, not multiplied, as an unsound cloud's numbers are NaN.
             d_p = _where3(kept, _scale3(at_own, w), (0.0, 0.0, 0.0))
             d_o = _where3(kept, _scale3(at_other, w), (0.0, 0.0, 0.0))

@@ -1,7 +1,8 @@
-"""Whether a kernel may be used: what torch is doing, what the tensors are, what the user wants."""
+"""Whether a kernel may be used: what the user wants, what torch is doing, what the tensors are."""
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from torch.autograd import forward_ad
 
 from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda
-from spoonful.geometry.kernels.build import library
+from spoonful.geometry.kernels.library import library
 
 _PLAIN = (Tensor, nn.Parameter)
 _disabled = ContextVar("spoonful_kernels_disabled", default=False)
@@ -22,7 +23,7 @@ _disabled = ContextVar("spoonful_kernels_disabled", default=False)
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """Compute in torch's own operations within this block, whatever kernels there are.
+    """Compute in torch's own operations within this block.
 
     >>> from spoonful.geometry import kabsch
     >>> with disabled():
@@ -40,35 +41,34 @@ def usable(
     target: Tensor,
     weights: Tensor | None,
     mask: Tensor | None,
-    rotation: Tensor | None = None,
+    start: Tensor | None = None,
     offsets: Tensor | None = None,
 ) -> bool:
-    """Whether the compiled pose head can take these tensors, in the mode torch is in.
+    """True if the compiled pose head can take these tensors, in the mode torch is in.
 
-    The first use compiles it. Only kinds of tensors are looked at: shapes and values are for the
-    caller to check, with its own errors.
+    Only kinds of tensors are looked at. Shapes and values are checked by the caller.
     """
     if torch.compiler.is_compiling():
-        # Triton's kernels are also operators, which can be traced; C's are not, nor packed clouds.
+        # Triton's kernels are an operator, too, which can be traced. C's, and packed clouds, not.
         return (
             offsets is None
             and not torch._C._are_functorch_transforms_active()
             and all(
-                isinstance(tensor, Tensor) and tensor.is_cuda and tensor.device == source.device
-                for tensor in present(source, target, weights, mask, rotation)
+                tensor.is_cuda and tensor.device == source.device
+                for tensor in (source, target, weights, mask, start)
+                if tensor is not None
             )
             and ready(source.device)
         )
-    if not plain(source, target, weights, mask, rotation, offsets) or off():
+    if not plain(source, target, weights, mask, start, offsets) or off():
         return False
     if source.is_cuda:
         return cuda.available(source.device)
-    dtype = working_dtype(source, target, weights)
-    return library(real_of(dtype)) is not None
+    return library(working_dtype(source, target, weights)) is not None
 
 
 def ready(device: torch.device) -> bool:
-    """Whether kernels are wanted, and to be had, while torch.compile traces."""
+    """True if kernels are wanted, and Triton runs on this device. A constant for torch.compile."""
     return not off() and cuda.available(device)
 
 
@@ -76,34 +76,37 @@ def ready(device: torch.device) -> bool:
 ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-# Whether this is a block of `disabled`.
-within_disabled = _disabled.get
-
-
-def check_wish(wish: str) -> None:
-    """Say that what the environment holds is none of the words for it.
-
-    >>> check_wish("off"), check_wish("")
-    (None, None)
-    """
-    if wish.lower() not in ("", "on", "off", "all"):
-        warnings.warn(f"SPOONFUL_KERNELS={wish} is read as on; off and all are known", stacklevel=2)
-
-
-check_wish(os.environ.get("SPOONFUL_KERNELS", ""))
-
-
 def off() -> bool:
-    """Whether the user wants no kernels."""
-    return within_disabled() or os.environ.get("SPOONFUL_KERNELS", "").lower() == "off"
+    """True within `disabled`, or with SPOONFUL_KERNELS=off."""
+    return _disabled.get() or _means_off(os.environ.get("SPOONFUL_KERNELS", ""))
+
+
+@functools.cache
+def _means_off(value: str) -> bool:
+    """Read SPOONFUL_KERNELS; warn, once, if its value is unknown.
+
+    >>> _means_off("off"), _means_off("on"), _means_off("")
+    (True, False, False)
+    """
+    if value.lower() not in ("", "on", "off"):
+        warnings.warn(
+            f"SPOONFUL_KERNELS must be on or off, got {value!r}; it is read as on", stacklevel=2
+        )
+    return value.lower() == "off"
 
 
 def plain(*tensors: Tensor | None) -> bool:
-    """Whether each of these is just numbers in one memory, and torch just computes with them."""
-    if not plain_mode():
+    """True if all tensors are plain, strided and on one device, outside any torch transform."""
+    if (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
+        or torch._C._is_tracing()
+    ):
         return False
     device = None
-    for tensor in tensors:  # a plain loop, as this is on the way of every call
+    for tensor in tensors:  # a plain loop: every call comes here
         if tensor is None:
             continue
         if (
@@ -119,28 +122,3 @@ def plain(*tensors: Tensor | None) -> bool:
         elif tensor.device != device:
             return False
     return True
-
-
-def plain_mode() -> bool:
-    """Whether torch just computes.
-
-    Not while it traces, and not within `torch.func` or forward-mode AD, where a tensor stands for
-    more than the numbers it holds.
-    """
-    return not (
-        torch.compiler.is_compiling()
-        or torch._C._are_functorch_transforms_active()
-        or torch._C._len_torch_dispatch_stack() > 0
-        or forward_ad._current_level >= 0
-        or torch._C._is_tracing()
-    )
-
-
-def present(*tensors: Tensor | None) -> list[Tensor]:
-    """Those that are not None."""
-    return [tensor for tensor in tensors if tensor is not None]
-
-
-def real_of(dtype: torch.dtype) -> str:
-    """C's name of a working precision."""
-    return "double" if dtype == torch.float64 else "float"
