@@ -241,8 +241,8 @@ def _measure(
 def _reason(search: Search, signs: Signs) -> str:
     """Why this pose and no other, in words."""
     words = (
-        f"{signs.support:.0f} of {len(search.evidence.source)} matches of similar surroundings agree with it, and "
-        f"{signs.share:.0%} of the smaller cloud lies on the other"
+        f"{signs.support:.0f} of {len(search.evidence.source)} matches of similar surroundings "
+        f"agree with it, and {signs.share:.0%} of the smaller cloud lies on the other"
     )
     if signs.rival > 0:
         words += f"; {signs.rival:.0f} agree with the next different pose"
