@@ -650,8 +650,8 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 /* ---- A cloud, backward --------------------------------------------------------------------- */
 
 /* With p the points of the cloud whose spread is in use and o the other's, both less their means,
- * and k the scale: the gradient is  share (k (A p + B^T o) + at_p)  at p  and
- * share (k B p + at_o)  at o.  (k^2 would underflow, so A and B have the other k.) */
+ * and k the scale: the gradient is  share k (A p + B^T o + at_p)  at p  and
+ * share k (B p + at_o)  at o.  (k^2 would underflow, so A and B have the other k.) */
 struct push {
     int sound;
     REAL A[9], B[9], at_p[3], at_o[3], present, total, scale;
@@ -737,8 +737,8 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
             push->B[3 * i + j] = (c->target_form ? d_H[3 * j + i] : d_H[3 * i + j]) * scale;
             push->present += d_H[3 * i + j] * H[3 * i + j];
         }
-        push->at_p[i] = c->target_form ? at_t[i] : at_s[i];
-        push->at_o[i] = c->target_form ? at_s[i] : at_t[i];
+        push->at_p[i] = (c->target_form ? at_t[i] : at_s[i]) / scale;
+        push->at_o[i] = (c->target_form ? at_s[i] : at_t[i]) / scale;
     }
     push->total = (REAL)state->total;
 }
@@ -771,7 +771,8 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
     less_narrow(c->source + 3 * first, n, c->state[cloud].source_mean, x.s);
     less_narrow(c->target + 3 * first, n, c->state[cloud].target_mean, x.t);
     const REAL share = 1 / push->total, present = push->present, scale = push->scale;
-    for (int i = 0; i < n; i++) x.w[i] = c->weights ? c->weights[first + i] * share : share;
+    const REAL part = share * scale;
+    for (int i = 0; i < n; i++) x.w[i] = c->weights ? c->weights[first + i] * part : part;
     for (int i = n; i % REALS; i++) {
         x.w[i] = 0;
         for (int k = 0; k < 3; k++) x.s[k][i] = x.t[k][i] = 0;
@@ -789,11 +790,9 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
         reals w = REALS_AT(x.w, i);
         for (int k = 0; k < 3; k++) {
             reals a = A[3 * k] * px + A[3 * k + 1] * py + A[3 * k + 2] * pz;
-            reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz;
-            reals of_o = B[k] * ox + B[3 + k] * oy + B[6 + k] * oz;
-            b = b * scale + at_o[k];
-            own += REALS_AT(p[k], i) * (a * (scale / 2) + at_p[k]) + REALS_AT(o[k], i) * b;
-            REALS_AT(d_p[k], i) = w * ((a + of_o) * scale + at_p[k]);
+            reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz + at_o[k];
+            own += scale * REALS_AT(p[k], i) * (a / 2 + at_p[k]) + scale * REALS_AT(o[k], i) * b;
+            REALS_AT(d_p[k], i) = w * (a + B[k] * ox + B[3 + k] * oy + B[6 + k] * oz + at_p[k]);
             REALS_AT(d_o[k], i) = w * b;
         }
         /* More weight on a point pulls each moment from its present value to the point's own. */

@@ -908,10 +908,11 @@ def pose_head_backward(
     present += _inner(d_H, H)
 
     # With p the points of the cloud whose spread is in use and o the other's, less their means, and
-    # k the scale, the gradient is  share (k (A p + B^T o) + at_p)  at p  and  share (k B p + at_o)
-    # at o. (k^2 would underflow, so A and B have the other k.)
+    # k the scale, the gradient is  share k (A p + B^T o + at_p)  at p  and  share k (B p + at_o)  at
+    # o. (k^2 would underflow, so A and B have the other k.)
     scale = tl.load(note + 34).to(dtype)
     A, d_H = _scale9(_add9(d_X, _transpose(d_X)), scale), _scale9(d_H, scale)
+    at_s, at_t = _divide3(at_s, scale), _divide3(at_t, scale)
     if TARGET:
         B, at_p, at_o = _transpose(d_H), at_t, at_s
     else:
@@ -931,16 +932,16 @@ def pose_head_backward(
             index = block + lanes
             inside = index < points
             kept = _keep(mask, begin, index, reach)
-            w = _weights(weights, begin, index, kept, dtype) * share
+            w = _weights(weights, begin, index, kept, dtype) * (share * scale)
             s = _subtract3(_less(source, begin, index, kept, source_mean), rest_s)
             t = _subtract3(_less(target, begin, index, kept, target_mean), rest_t)
             if TARGET:
                 p, o = t, s
             else:
                 p, o = s, t
-            a = _scale3(_matvec(A, p), scale)
-            at_other = _add3(_scale3(_matvec(B, p), scale), at_o)
-            at_own = _add3(_add3(a, _scale3(_matvec(B_t, o), scale)), at_p)
+            a = _matvec(A, p)
+            at_other = _add3(_matvec(B, p), at_o)
+            at_own = _add3(_add3(a, _matvec(B_t, o)), at_p)
             # Selected, not multiplied, as an unsound cloud's numbers are NaN.
             d_p = _where3(kept, _scale3(at_own, w), (0.0, 0.0, 0.0))
             d_o = _where3(kept, _scale3(at_other, w), (0.0, 0.0, 0.0))
@@ -954,7 +955,8 @@ def pose_head_backward(
                 _store_points(d_target, begin + block, index < points, d_t, BLOCK)
             if d_weights is not None:
                 # More weight on a point pulls each moment from its present value to the point's.
-                own = _dot(p, _add3(_scale3(a, 0.5), at_p)) + _dot(o, at_other)
+                own = _dot(_scale3(p, scale), _add3(_scale3(a, 0.5), at_p))
+                own += _dot(_scale3(o, scale), at_other)
                 d_w = tl.where(kept, share * (own - present), 0.0)
                 tl.store(d_weights + begin + index, d_w, mask=inside)
 
