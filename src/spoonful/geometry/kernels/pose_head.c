@@ -418,17 +418,17 @@ struct sums {
 
 static const int ROW[6] = {0, 0, 0, 1, 1, 2}, COLUMN[6] = {0, 1, 2, 1, 2, 2};
 
-/* Points less their origin, as rows; the difference is taken in double, then kept as `type`. */
+/* Points less their origin, as rows, times a factor; the difference is taken in double. */
 #define DEFINE_LESS(name, type)                                                                    \
     static void name(const REAL *restrict points, int n, const double *origin,                     \
-                     type (*restrict out)[BLOCK])                                                  \
+                     type factor, type (*restrict out)[BLOCK])                                     \
     {                                                                                              \
         double x = origin[0], y = origin[1], z = origin[2];                                        \
         type *restrict a = out[0], *restrict b = out[1], *restrict c = out[2];                     \
         for (int i = 0; i < n; i++) {                                                              \
-            a[i] = (type)((double)points[3 * i] - x);                                              \
-            b[i] = (type)((double)points[3 * i + 1] - y);                                          \
-            c[i] = (type)((double)points[3 * i + 2] - z);                                          \
+            a[i] = (type)((double)points[3 * i] - x) * factor;                                     \
+            b[i] = (type)((double)points[3 * i + 1] - y) * factor;                                 \
+            c[i] = (type)((double)points[3 * i + 2] - z) * factor;                                 \
         }                                                                                          \
     }
 DEFINE_LESS(less, double)
@@ -444,8 +444,8 @@ static double total_of(lanes v)
 static void load(struct block *b, const struct call *c, int64_t first, int n,
                  const double *source_origin, const double *target_origin)
 {
-    less(c->source + 3 * first, n, source_origin, b->s);
-    less(c->target + 3 * first, n, target_origin, b->t);
+    less(c->source + 3 * first, n, source_origin, 1, b->s);
+    less(c->target + 3 * first, n, target_origin, 1, b->t);
     for (int i = 0; i < n; i++) b->w[i] = c->weights ? (double)c->weights[first + i] : 1.0;
     if (c->mask) /* selected, not multiplied: padding may hold NaN */
         for (int i = 0; i < n; i++)
@@ -649,9 +649,9 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
 
 /* ---- A cloud, backward --------------------------------------------------------------------- */
 
-/* With p the points of the cloud whose spread is in use and o the other's, both less their means,
- * and k the scale: the gradient is  share k (A p + B^T o + at_p)  at p  and
- * share k (B p + at_o)  at o.  (k^2 would underflow, so A and B have the other k.) */
+/* With p the points of the cloud whose spread is in use and o the other's, both less their means and
+ * times the scale: the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at o;
+ * and that at the points themselves is scale times it. */
 struct push {
     int sound;
     REAL A[9], B[9], at_p[3], at_o[3], present, total, scale;
@@ -733,8 +733,8 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
     const REAL scale = push->scale = (REAL)state->scale;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
-            push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]) * scale;
-            push->B[3 * i + j] = (c->target_form ? d_H[3 * j + i] : d_H[3 * i + j]) * scale;
+            push->A[3 * i + j] = -(d_X[3 * i + j] + d_X[3 * j + i]);
+            push->B[3 * i + j] = c->target_form ? d_H[3 * j + i] : d_H[3 * i + j];
             push->present += d_H[3 * i + j] * H[3 * i + j];
         }
         push->at_p[i] = (c->target_form ? at_t[i] : at_s[i]) / scale;
@@ -768,10 +768,10 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
         if (d_weights) memset(d_weights, 0, n * sizeof(REAL));
         return;
     }
-    less_narrow(c->source + 3 * first, n, c->state[cloud].source_mean, x.s);
-    less_narrow(c->target + 3 * first, n, c->state[cloud].target_mean, x.t);
-    const REAL share = 1 / push->total, present = push->present, scale = push->scale;
-    const REAL part = share * scale;
+    less_narrow(c->source + 3 * first, n, c->state[cloud].source_mean, push->scale, x.s);
+    less_narrow(c->target + 3 * first, n, c->state[cloud].target_mean, push->scale, x.t);
+    const REAL share = 1 / push->total, present = push->present;
+    const REAL part = share * push->scale;
     for (int i = 0; i < n; i++) x.w[i] = c->weights ? c->weights[first + i] * part : part;
     for (int i = n; i % REALS; i++) {
         x.w[i] = 0;
@@ -791,7 +791,7 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
         for (int k = 0; k < 3; k++) {
             reals a = A[3 * k] * px + A[3 * k + 1] * py + A[3 * k + 2] * pz;
             reals b = B[3 * k] * px + B[3 * k + 1] * py + B[3 * k + 2] * pz + at_o[k];
-            own += scale * REALS_AT(p[k], i) * (a / 2 + at_p[k]) + scale * REALS_AT(o[k], i) * b;
+            own += REALS_AT(p[k], i) * (a / 2 + at_p[k]) + REALS_AT(o[k], i) * b;
             REALS_AT(d_p[k], i) = w * (a + B[k] * ox + B[3 + k] * oy + B[6 + k] * oz + at_p[k]);
             REALS_AT(d_o[k], i) = w * b;
         }

@@ -907,11 +907,11 @@ def pose_head_backward(
         d_H = _add9(d_H, _turn(R, H, at_R, EPS))
     present += _inner(d_H, H)
 
-    # With p the points of the cloud whose spread is in use and o the other's, less their means, and
-    # k the scale, the gradient is  share k (A p + B^T o + at_p)  at p  and  share k (B p + at_o)  at
-    # o. (k^2 would underflow, so A and B have the other k.)
+    # With p the points of the cloud whose spread is in use and o the other's, less their means and
+    # times the scale, the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at
+    # o; and that at the points themselves is scale times it.
     scale = tl.load(note + 34).to(dtype)
-    A, d_H = _scale9(_add9(d_X, _transpose(d_X)), scale), _scale9(d_H, scale)
+    A = _add9(d_X, _transpose(d_X))
     at_s, at_t = _divide3(at_s, scale), _divide3(at_t, scale)
     if TARGET:
         B, at_p, at_o = _transpose(d_H), at_t, at_s
@@ -935,6 +935,7 @@ def pose_head_backward(
             w = _weights(weights, begin, index, kept, dtype) * (share * scale)
             s = _subtract3(_less(source, begin, index, kept, source_mean), rest_s)
             t = _subtract3(_less(target, begin, index, kept, target_mean), rest_t)
+            s, t = _scale3(s, scale), _scale3(t, scale)
             if TARGET:
                 p, o = t, s
             else:
@@ -955,8 +956,7 @@ def pose_head_backward(
                 _store_points(d_target, begin + block, index < points, d_t, BLOCK)
             if d_weights is not None:
                 # More weight on a point pulls each moment from its present value to the point's.
-                own = _dot(_scale3(p, scale), _add3(_scale3(a, 0.5), at_p))
-                own += _dot(_scale3(o, scale), at_other)
+                own = _dot(p, _add3(_scale3(a, 0.5), at_p)) + _dot(o, at_other)
                 d_w = tl.where(kept, share * (own - present), 0.0)
                 tl.store(d_weights + begin + index, d_w, mask=inside)
 
