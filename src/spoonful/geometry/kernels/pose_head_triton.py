@@ -908,8 +908,8 @@ def pose_head_backward(
     present += _inner(d_H, H)
 
     # With p the points of the cloud whose spread is in use and o the other's, less their means and
-    # times the scale, the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)  at
-    # o; and that at the points themselves is scale times it.
+    # times the scale, the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)
+    # at o; and that at the points themselves is scale times it.
     scale = tl.load(note + 34).to(dtype)
     A = _add9(d_X, _transpose(d_X))
     at_s, at_t = _divide3(at_s, scale), _divide3(at_t, scale)
