@@ -16,7 +16,7 @@ from torch import Tensor
 from spoonful.geometry import kabsch, random_rotation, refine, rotation_from_vector, stability, vee
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form
 
 FORMS: tuple[Form, Form] = ("source", "target")
 # The paper's indicators of divergence, as attributes of `Stability`, and which way they point.

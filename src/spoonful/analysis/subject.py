@@ -26,7 +26,7 @@ from spoonful.data.pairs import PairGenerator
 from spoonful.data.protocols import Protocol
 from spoonful.evaluation import open_data, open_method
 from spoonful.geometry import Pose, SpoonfulLayer
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form
 from spoonful.losses import dcp_loss, over_poses
 from spoonful.models import DCP, RegistrationModel, RPMNet
 from spoonful.models.alignment import align

@@ -12,8 +12,7 @@ from spoonful.geometry.checks import (
     check_start,
 )
 from spoonful.geometry.head import scaled_moments
-from spoonful.geometry.plan import FORMS, Plan
-from spoonful.geometry.plan import Form as Form
+from spoonful.geometry.plan import FORMS, Form, Plan
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refinement import step_moments
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import LayerOutput, Pose, SpoonfulLayer, kabsch
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form
 from spoonful.models.precision import full_precision
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from spoonful.data import protocols
 from spoonful.data.protocols import Protocol
 from spoonful.geometry import LayerOutput, SpoonfulLayer
+from spoonful.geometry.plan import form_and_start
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet
 from spoonful.training.config import Config, Refine
 
@@ -34,21 +35,14 @@ def model(config: Config) -> RegistrationModel:
 def layer(settings: Refine) -> SpoonfulLayer | None:
     """The refinement layer, or None for Kabsch alone."""
     kind = Float64Layer if settings.precision == "float64" else SpoonfulLayer
-    match settings.mode:
-        case "none":
-            return None
-        case "source" | "target":
-            return kind(settings.iterations, settings.mode)
-        case "detached":
-            return kind(settings.iterations, settings.form, "detached")
-        case "perturbed":
-            return kind(
-                settings.iterations,
-                settings.form,
-                "perturbed",
-                max_degrees=settings.max_degrees,
-                starts=settings.starts,
-            )
+    found = form_and_start(settings.mode, settings.form)
+    if found is None:
+        return None
+    if found[1] != "perturbed":
+        return kind(settings.iterations, *found)
+    return kind(
+        settings.iterations, *found, max_degrees=settings.max_degrees, starts=settings.starts
+    )
 
 
 class Float64Layer(SpoonfulLayer):

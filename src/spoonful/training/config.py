@@ -26,7 +26,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 from spoonful import models
 from spoonful.data import protocols
 from spoonful.extras import require
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form, Mode
 from spoonful.names import closest
 
 
@@ -81,7 +81,7 @@ PointNetLK = _section(models.PointNetLK)
 class Refine:
     """The refinement layer; see `spoonful.geometry.SpoonfulLayer`."""
 
-    mode: Literal["none", "source", "target", "perturbed", "detached"] = "none"
+    mode: Mode = "none"
     """No layer; the paper's layer in source or target form; or a perturbed or detached start."""
     form: Form = "source"
     """The form used with a perturbed or detached start."""

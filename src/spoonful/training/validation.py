@@ -12,7 +12,7 @@ from spoonful.batch import Batch
 from spoonful.data.collate import collate
 from spoonful.geometry import Pose, stability
 from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form
 from spoonful.metrics import PoseErrors
 from spoonful.registration import Registration
 from spoonful.training.config import Refine
