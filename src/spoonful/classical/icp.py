@@ -24,7 +24,6 @@ from spoonful.classical.contract import (
     into,
     join,
     share,
-    take,
 )
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose
@@ -116,7 +115,7 @@ class ICP(ClassicalMethod):
         rows = torch.arange(len(batch), device=batch.source.device)
         return join(
             [
-                self._solve_some(take(batch, some), None if init is None else init.at(some))
+                self._solve_some(batch.part(some), None if init is None else init.at(some))
                 for some in rows.split(at_once)
             ]
         )
