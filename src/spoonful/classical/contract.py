@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import torch
 from torch import Tensor
@@ -302,7 +302,7 @@ def _clean(batch: Batch, called: str = "batch.{}") -> Batch:
         raise ValueError("batch must hold at least one pair, got none")
     dtype = torch.promote_types(batch.source.dtype, batch.target.dtype)
     dtype = torch.promote_types(dtype, torch.float32)
-    clean: dict[str, Tensor | None] = {}
+    clean: dict[str, Any] = {}
     for name in ("source", "target", "source_normals", "target_normals"):
         values = getattr(batch, name)
         mask = batch.source_mask if name.startswith("source") else batch.target_mask
@@ -435,7 +435,7 @@ def join(found: Sequence[Registration]) -> Registration:
 def _merge(a: Registration, rows: Tensor, b: Registration, rest: Tensor) -> Registration:
     """Two results as one of all pairs; what `b` lacks is zero in its rows."""
 
-    def filled(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
+    def filled(mine: Any, other: Tensor | None) -> Any:
         if mine is None or other is not None:
             return other
         return mine.new_zeros(len(rest), *mine.shape[1:])
