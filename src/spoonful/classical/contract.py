@@ -1,10 +1,10 @@
-"""What every classical registration method promises: the learned models' contract, less training.
+"""The contract of classical registration methods: that of the learned models, without training.
 
 A method is a frozen dataclass: its fields are its settings, so that it can be printed, compared and
 kept beside a result. It registers a padded batch, `method(batch)`, or one pair of any size,
 `method.register(source, target)`, and returns a `Registration` either way.
 
-What all methods share is done here, once. Wrong arguments raise errors that name them. A pair of
+Everything that methods share is here. Wrong arguments raise errors that name them. A pair of
 which a cloud is degenerate (fewer than three points, all of them in one place or on a line) has no
 one rotation: it gets the pose that shifts centroid onto centroid and turns nothing, and the status
 "degenerate"; no method sees it. Nothing a method returns is NaN.
@@ -60,7 +60,7 @@ class ClassicalMethod(ABC):
     """
 
     name: ClassVar[str]
-    """What users type."""
+    """The name that users type."""
 
     settings: str = "custom"
     inlier_distance: float | None = None
@@ -145,7 +145,7 @@ class ClassicalMethod(ABC):
             init: rotation (B, 3, 3), or None.
 
         Returns:
-            `Registration` with a status a pair. Where `inlier_ratio` is None it is filled in.
+            `Registration` with one status per pair. An `inlier_ratio` of None is filled in.
             Every tensor has the batch as its first dimension.
         """
 
@@ -342,7 +342,7 @@ def _clean_pose(init: Pose | None, batch: Batch) -> Pose | None:
     for name, part, tail in (("rotation", rotation, (3, 3)), ("translation", translation, (3,))):
         if part.shape != (len(batch.source), *tail):
             raise ValueError(
-                f"init.{name} must be one a pair, {(len(batch.source), *tail)}, "
+                f"init.{name} must have one per pair, {(len(batch.source), *tail)}, "
                 f"got {tuple(part.shape)}"
             )
         if not bool(part.isfinite().all()):
@@ -356,7 +356,7 @@ def _clean_pose(init: Pose | None, batch: Batch) -> Pose | None:
 
 
 def _degenerate(points: Tensor, mask: Tensor | None) -> Tensor:
-    """Whether the points of (B, N, 3) clouds fix no rotation: few, in one place or on a line."""
+    """True for clouds (B, N, 3) that fix no rotation: few points, in one place or on a line."""
     centred = points - centroid(points, mask).to(points.dtype).unsqueeze(1)
     if mask is not None:
         centred = centred.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -29,7 +29,7 @@ from spoonful.registration import Registration
 _TRIALS, _AT_ONCE = 100, 10
 # The published code gives up with fewer matches.
 _FEWEST = 10
-# mu is narrowed in every so many iterations.
+# mu narrows once in this many iterations.
 _EVERY = 4
 
 
@@ -180,7 +180,7 @@ class FGR(ClassicalMethod):
 
 
 def in_alike_triangles(p: Tensor, q: Tensor, scale: float, most: int, seed: int = 0) -> Tensor:
-    """How often each match is a corner of random triangles that have the same shape in both clouds.
+    """Count the random triangles of matches that have the same shape in both clouds, by match.
 
     Args:
         p: (K, 3) matched points.

@@ -39,7 +39,7 @@ _POSES = ("rotation", "translation", "true_rotation", "true_translation")
 
 @dataclass(frozen=True)
 class Report:
-    """What `PoseErrors.compute` found.
+    """The result of `PoseErrors.compute`.
 
     Attributes:
         count: number of different items.
