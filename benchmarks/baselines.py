@@ -630,8 +630,8 @@ def render_searches(searches: Mapping[str, Any]) -> str:
 
 
 _ORDER = (
-    *("identity", "icp", "icp-open3d", "small_gicp", "goicp", "rpm", "fgr", "kiss-matcher"),
-    *("pointnetlk", "dcp-v2", "rpmnet"),
+    *("identity", "icp", "icp-open3d", "small_gicp", "goicp", "rpm", "fgr", "fgr-open3d"),
+    *("kiss-matcher", "pointnetlk", "dcp-v2", "rpmnet"),
 )
 _TRAINED = {"DCP-v2": "dcp-v2", "RPM-Net": "rpmnet"}
 """The paper's rows of trained networks without its layer, and whose they are."""

@@ -67,11 +67,50 @@ class Batch:
             changed["pose"] = Pose(changed.pop("pose.rotation"), changed.pop("pose.translation"))
         return replace(self, **changed)
 
+    def check(self, called: str = "batch.{}") -> None:
+        """Raise a ValueError or TypeError if shapes or types do not fit together.
+
+        Values are not looked at. `called` makes the names in messages, "batch.source"; with "{}"
+        they speak of a single pair, without the batch dimension.
+        """
+        one = called == "{}"
+        for name in ("source", "target"):
+            points, mask, normals = (
+                getattr(self, name + part) for part in ("", "_mask", "_normals")
+            )
+            label = called.format(name)
+            if points.ndim != 3 or points.shape[-1] != 3 or points.shape[1] == 0:
+                wanted = "(N, 3)" if one else "(B, N, 3)"
+                shape = tuple(points.shape[one:])
+                raise ValueError(f"{label} must be {wanted} with at least one point, got {shape}")
+            if not points.is_floating_point():
+                raise TypeError(f"{label} must be floating point, got {points.dtype}")
+            if points.device != self.source.device:
+                raise ValueError(
+                    f"{label} must be on the device of the source, {self.source.device}, "
+                    f"got {points.device}"
+                )
+            if mask is not None and (mask.shape != points.shape[:2] or mask.dtype != torch.bool):
+                raise ValueError(
+                    f"{label}_mask must be bool of shape {tuple(points.shape[:2])}, "
+                    f"got {mask.dtype} {tuple(mask.shape)}"
+                )
+            if normals is not None and normals.shape != points.shape:
+                raise ValueError(
+                    f"{label}_normals must be {tuple(points.shape)} like {label}, "
+                    f"got {tuple(normals.shape)}"
+                )
+        if len(self.source) != len(self.target):
+            raise ValueError(
+                f"{called.format('source')} and {called.format('target')} must hold the same "
+                f"number of clouds, got {len(self.source)} and {len(self.target)}"
+            )
+
     def to(self, device: torch.device | str) -> Self:
         """The same batch on another device."""
         return self.apply(lambda tensor: tensor.to(device))
 
-    def part(self, rows: slice) -> Self:
+    def part(self, rows: slice | Tensor) -> Self:
         """Some of the pairs.
 
         >>> len(Batch(torch.rand(8, 100, 3), torch.rand(8, 100, 3)).part(slice(2, 5)))

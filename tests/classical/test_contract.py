@@ -191,9 +191,9 @@ def test_wrong_batches_and_starts_are_named():
         method(Batch(good, good, target_mask=torch.ones(2, 20)))
     with pytest.raises(ValueError, match="same number of clouds"):
         method(Batch(good, good[:1]))
-    with pytest.raises(ValueError, match=r"batch.source_normals must have the shape"):
+    with pytest.raises(ValueError, match=r"batch.source_normals must be \(2, 20, 3\)"):
         method(Batch(good, good, source_normals=good[:, :3]))
-    with pytest.raises(ValueError, match=r"init.rotation must be one a pair, \(2, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"init.rotation must have one per pair, \(2, 3, 3\)"):
         method(Batch(good, good), init=Pose.identity(3))
     with pytest.raises(ValueError, match="init must be a Pose"):
         method.register(good[0], good[0], init=Pose(torch.zeros(3), torch.zeros(3)))

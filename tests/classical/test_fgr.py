@@ -71,14 +71,15 @@ def test_given_normals_are_used_unless_told_otherwise():
 def test_open3d_finds_no_better_poses():
     open3d = pytest.importorskip("open3d", exc_type=ImportError)
     library = open3d.pipelines.registration
+    open3d.utility.random.seed(0)
     method = FGR(feature_radius=0.3, max_distance=0.01, narrow=True)
     ours, theirs = [], []
     for seed in range(6):
         generator = torch.Generator().manual_seed(seed)
         shape = easy.shape(800, seed)
         truth = Pose(random_rotation(generator=generator), torch.ones(3))
-        # Two crops that overlap by a half.
-        source, target = shape[shape[:, 0] < 0.2], truth.apply(shape[shape[:, 0] > -0.2])
+        # Two noisy crops that overlap in most points.
+        source, target = shape[shape[:, 0] < 0.5], truth.apply(shape[shape[:, 0] > -0.5])
         source = source + 0.003 * torch.randn(source.shape, generator=generator)
         found = method.register(source, target)
         ours.append(easy.degrees_between(found.pose, truth))
@@ -96,8 +97,8 @@ def test_open3d_finds_no_better_poses():
         matrix = library.registration_fgr_based_on_feature_matching(*clouds, *features, option)
         pose = Pose.from_matrix(torch.tensor(matrix.transformation))
         theirs.append(easy.degrees_between(pose, truth))
+    assert torch.stack(theirs).median() < 2
     assert torch.stack(ours).median() < torch.stack(theirs).median() + 0.5
-    assert torch.stack(ours).median() < 3
 
 
 def test_settings_of_earlier_versions_are_read():

@@ -1,10 +1,10 @@
-"""What every classical registration method promises: the learned models' contract, less training.
+"""The contract of classical registration methods: that of the learned models, without training.
 
 A method is a frozen dataclass: its fields are its settings, so that it can be printed, compared and
 kept beside a result. It registers a padded batch, `method(batch)`, or one pair of any size,
 `method.register(source, target)`, and returns a `Registration` either way.
 
-What all methods share is done here, once. Wrong arguments raise errors that name them. A pair of
+Everything that methods share is here. Wrong arguments raise errors that name them. A pair of
 which a cloud is degenerate (fewer than three points, all of them in one place or on a line) has no
 one rotation: it gets the pose that shifts centroid onto centroid and turns nothing, and the status
 "degenerate"; no method sees it. Nothing a method returns is NaN.
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar, Final, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
 
 import torch
 from torch import Tensor
@@ -60,7 +60,7 @@ class ClassicalMethod(ABC):
     """
 
     name: ClassVar[str]
-    """What users type."""
+    """The name that users type."""
 
     settings: str = "custom"
     inlier_distance: float | None = None
@@ -145,7 +145,7 @@ class ClassicalMethod(ABC):
             init: rotation (B, 3, 3), or None.
 
         Returns:
-            `Registration` with a status a pair. Where `inlier_ratio` is None it is filled in.
+            `Registration` with one status per pair. An `inlier_ratio` of None is filled in.
             Every tensor has the batch as its first dimension.
         """
 
@@ -159,12 +159,12 @@ class ClassicalMethod(ABC):
         if len(rows) == len(batch):
             return self._with_inliers(self._solve(batch, init), batch)
         rest = (~sound).nonzero().squeeze(-1)
-        lost = take(batch, rest)
+        lost = batch.part(rest)
         shifted = self._with_inliers(_shift_centroids(lost), lost)
         if len(rows) == 0:
             return shifted
-        some = take(batch, rows)
-        start = None if init is None else Pose(*(part[rows] for part in init))
+        some = batch.part(rows)
+        start = None if init is None else init.at(rows)
         solved = self._with_inliers(self._solve(some, start), some)
         return _merge(solved, rows, shifted, rest)
 
@@ -297,59 +297,21 @@ def spacing(points: Tensor, mask: Tensor | None = None) -> Tensor:
 
 def _clean(batch: Batch, called: str = "batch.{}") -> Batch:
     """The batch with its points checked, in at least float32 and padding put to zero."""
-    for name in ("source", "target"):
-        points, mask = getattr(batch, name), getattr(batch, f"{name}_mask")
-        label, label_normals = called.format(name), called.format(f"{name}_normals")
-        if points.ndim != 3 or points.shape[-1] != 3 or points.shape[1] == 0:
-            wanted = "(B, N, 3)" if called != "{}" else "(N, 3)"
-            shape = tuple(points.shape) if called != "{}" else tuple(points.shape[1:])
-            raise ValueError(f"{label} must be {wanted} with at least one point, got {shape}")
-        if not points.is_floating_point():
-            raise TypeError(f"{label} must be floating point, got {points.dtype}")
-        if points.device != batch.source.device:
-            raise ValueError(
-                f"{label} must be on the device of the source, {batch.source.device}, "
-                f"got {points.device}"
-            )
-        if mask is not None and (mask.shape != points.shape[:2] or mask.dtype != torch.bool):
-            raise ValueError(
-                f"{label}_mask must be bool of shape {tuple(points.shape[:2])}, "
-                f"got {mask.dtype} {tuple(mask.shape)}"
-            )
-        normals = getattr(batch, f"{name}_normals")
-        if normals is not None and normals.shape != points.shape:
-            raise ValueError(
-                f"{label_normals} must have the shape of {label}, {tuple(points.shape)}, "
-                f"got {tuple(normals.shape)}"
-            )
-        for what, values in ((label, points), (label_normals, normals)):
-            if values is not None:
-                _check_finite(what, values, mask, one=called == "{}")
-    if len(batch.source) != len(batch.target) or len(batch.source) == 0:
-        raise ValueError(
-            "batch.source and batch.target must hold the same number of clouds, at least one, "
-            f"got {len(batch.source)} and {len(batch.target)}"
-        )
+    batch.check(called)
+    if len(batch) == 0:
+        raise ValueError("batch must hold at least one pair, got none")
     dtype = torch.promote_types(batch.source.dtype, batch.target.dtype)
     dtype = torch.promote_types(dtype, torch.float32)
-
-    def blank(values: Tensor | None, mask: Tensor | None) -> Tensor | None:
-        if values is None:
-            return None
-        values = values.detach().to(dtype)
-        return values if mask is None else values.masked_fill(~mask.unsqueeze(-1), 0.0)
-
-    source, target = blank(batch.source, batch.source_mask), blank(batch.target, batch.target_mask)
-    assert source is not None
-    assert target is not None
-    return Batch(
-        source=source,
-        target=target,
-        source_normals=blank(batch.source_normals, batch.source_mask),
-        target_normals=blank(batch.target_normals, batch.target_mask),
-        source_mask=batch.source_mask,
-        target_mask=batch.target_mask,
-    )
+    clean: dict[str, Any] = {}
+    for name in ("source", "target", "source_normals", "target_normals"):
+        values = getattr(batch, name)
+        mask = batch.source_mask if name.startswith("source") else batch.target_mask
+        if values is not None:
+            _check_finite(called.format(name), values, mask, one=called == "{}")
+            values = values.detach().to(dtype)
+            values = values if mask is None else values.masked_fill(~mask.unsqueeze(-1), 0.0)
+        clean[name] = values
+    return replace(batch, **clean, pose=None, clean=None, label=None, index=None)
 
 
 def _check_finite(label: str, values: Tensor, mask: Tensor | None, *, one: bool) -> None:
@@ -380,7 +342,7 @@ def _clean_pose(init: Pose | None, batch: Batch) -> Pose | None:
     for name, part, tail in (("rotation", rotation, (3, 3)), ("translation", translation, (3,))):
         if part.shape != (len(batch.source), *tail):
             raise ValueError(
-                f"init.{name} must be one a pair, {(len(batch.source), *tail)}, "
+                f"init.{name} must have one per pair, {(len(batch.source), *tail)}, "
                 f"got {tuple(part.shape)}"
             )
         if not bool(part.isfinite().all()):
@@ -394,7 +356,7 @@ def _clean_pose(init: Pose | None, batch: Batch) -> Pose | None:
 
 
 def _degenerate(points: Tensor, mask: Tensor | None) -> Tensor:
-    """Whether the points of (B, N, 3) clouds fix no rotation: few, in one place or on a line."""
+    """True for clouds (B, N, 3) that fix no rotation: few points, in one place or on a line."""
     centred = points - centroid(points, mask).to(points.dtype).unsqueeze(1)
     if mask is not None:
         centred = centred.masked_fill(~mask.unsqueeze(-1), 0.0)
@@ -419,12 +381,6 @@ def _shift_centroids(batch: Batch) -> Registration:
         if mask is not None:
             shift = shift.where(mask.any(-1, keepdim=True), 0.0)
     return Registration(Pose(pose.rotation, shift), status=(DEGENERATE,) * len(batch))
-
-
-def take(batch: Batch, rows: Tensor) -> Batch:
-    """Some pairs of a batch."""
-    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    return replace(batch, **{k: v[rows] for k, v in values.items() if v is not None})
 
 
 def _rows_of(values: Tensor | None, row: int, keep: Tensor | slice) -> Tensor | None:
@@ -478,39 +434,27 @@ def join(found: Sequence[Registration]) -> Registration:
 
 def _merge(a: Registration, rows: Tensor, b: Registration, rest: Tensor) -> Registration:
     """Two results as one of all pairs; what `b` lacks is zero in its rows."""
-    count = len(rows) + len(rest)
 
-    def join(first: Tensor, second: Tensor | None) -> Tensor:
-        whole = first.new_zeros(count, *first.shape[1:])
-        whole[rows] = first
-        if second is not None:
-            whole[rest] = second.to(first.dtype)
-        return whole
+    def filled(mine: Any, other: Tensor | None) -> Any:
+        if mine is None or other is not None:
+            return other
+        return mine.new_zeros(len(rest), *mine.shape[1:])
 
-    def join_poses(first: Pose, second: Pose) -> Pose:
-        return Pose(*(join(x, y) for x, y in zip(first, second, strict=True)))
-
-    words = [""] * count
-    for positions, result in ((rows, a), (rest, b)):
-        for position, word in zip(positions.tolist(), result.status, strict=True):
-            words[position] = word
     poses = None
     if a.poses is not None:
         steps = a.poses.translation.shape[1]
-        same = Pose(
-            b.pose.rotation.unsqueeze(1).expand(-1, steps, 3, 3),
-            b.pose.translation.unsqueeze(1).expand(-1, steps, 3),
-        )
-        poses = join_poses(a.poses, same)
-    return Registration(
-        join_poses(a.pose, b.pose),
+        poses = Pose(*(part.unsqueeze(1).repeat_interleave(steps, 1) for part in b.pose))
+    rest_of_b = replace(
+        b,
         poses=poses,
-        matches=None if a.matches is None else join(a.matches, b.matches),
-        weights=None if a.weights is None else join(a.weights, b.weights),
-        inlier_ratio=None if a.inlier_ratio is None else join(a.inlier_ratio, b.inlier_ratio),
-        status=tuple(words),
-        extras={name: join(value, b.extras.get(name)) for name, value in a.extras.items()},
+        matches=filled(a.matches, b.matches),
+        weights=filled(a.weights, b.weights),
+        extras={k: filled(v, b.extras.get(k)) for k, v in a.extras.items()},
     )
+    both = join([a, rest_of_b])
+    order = torch.cat([rows, rest]).argsort()
+    status = tuple(both.status[place] for place in order.tolist())
+    return replace(_map_tensors(both, lambda value: value[order]), status=status)
 
 
 def _map_tensors(found: Registration, change: Callable[[Tensor], Tensor]) -> Registration:

@@ -38,7 +38,7 @@ class DistanceField(NamedTuple):
         return float(self.cell.norm()) / 2
 
     def lower_bound(self, places: Tensor) -> Tensor:
-        """What the distances are at least, once `slack` is taken off; (..., 3) to (...).
+        """Lower bounds of the distances, after `slack` is subtracted; (..., 3) to (...).
 
         >>> cube = torch.tensor([[x, y, z] for x in (0.0, 1) for y in (0.0, 1) for z in (0.0, 1)])
         >>> field = distance_field(Index(cube), 8)

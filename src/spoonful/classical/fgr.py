@@ -29,7 +29,7 @@ from spoonful.registration import Registration
 _TRIALS, _AT_ONCE = 100, 10
 # The published code gives up with fewer matches.
 _FEWEST = 10
-# mu is narrowed in every so many iterations.
+# mu narrows once in this many iterations.
 _EVERY = 4
 
 
@@ -129,14 +129,14 @@ class FGR(ClassicalMethod):
                     clouds.append((cloud, normals[row][kept].cpu()))
                 else:
                     clouds.append((cloud, estimate_normals(cloud, self.normal_neighbors)))
-            p, q, times = self._matches(*clouds, float(scale[row]))
+            p, q, times = self._matches(clouds[0], clouds[1], float(scale[row]))
             here.append(p)
             there.append(q)
             weight.append(times)
-        pose = self._robust_pose(
-            *(pad_sequence(part, batch_first=True).to(source) for part in (here, there, weight)),
-            scale,
+        p, q, times = (
+            pad_sequence(part, batch_first=True).to(source) for part in (here, there, weight)
         )
+        pose = self._robust_pose(p, q, times, scale)
         few = torch.tensor([len(p) < _FEWEST for p in here], device=source.device)
         found = frame.pose_out(pose).to(source.dtype)
         still = Pose.identity(len(batch), dtype=source.dtype, device=source.device)
@@ -153,8 +153,7 @@ class FGR(ClassicalMethod):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Matched points (K, 3) and (K, 3) of one pair, and how often each counts (K,)."""
         radius = 0.3 if self.feature_radius is None else self.feature_radius / scale
-        features = [fpfh(points, normals, [radius]) for points, normals in (source, target)]
-        first, second = mutual_matches(*features)
+        first, second = mutual_matches(fpfh(*source, [radius]), fpfh(*target, [radius]))
         p, q = source[0][first], target[0][second]
         if self.tuples == 0 or len(p) < _FEWEST:
             return p, q, torch.ones(len(p))
@@ -181,7 +180,7 @@ class FGR(ClassicalMethod):
 
 
 def in_alike_triangles(p: Tensor, q: Tensor, scale: float, most: int, seed: int = 0) -> Tensor:
-    """How often each match is a corner of random triangles that have the same shape in both clouds.
+    """Count the random triangles of matches that have the same shape in both clouds, by match.
 
     Args:
         p: (K, 3) matched points.

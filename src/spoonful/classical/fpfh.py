@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from spoonful.extras import require
+from spoonful.neighbors import Index
 
 BINS = 11
 # Pairs of neighbours held at once: where there are more, the radius is shortened.
@@ -100,13 +101,11 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
 
 def _pairs(places: Tensor, radius: float) -> tuple[Tensor, Tensor]:
     """The pairs of points no farther from each other than `radius`, each once."""
-    spatial = require("scipy.spatial", extra="classical", why="Point feature histograms")
-    tree = spatial.cKDTree(places.numpy())
+    index = Index(places)
     # Counting is cheap, and tells whether the pairs fit into memory.
-    while (count := int(tree.count_neighbors(tree, radius)) // 2) > _MOST_PAIRS:
+    while (count := index.count_within(radius)) > _MOST_PAIRS:
         radius *= max(0.5, 0.95 * (_MOST_PAIRS / count) ** 0.5)
-    pairs = torch.from_numpy(tree.query_pairs(radius, output_type="ndarray"))
-    return pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
+    return index.pairs_within(radius)
 
 
 def _pair_bins(

@@ -62,7 +62,7 @@ class GoICP(PairwiseMethod):
         points: how many of the source points to search with; None for all. The pose is improved
             with all of them at the end.
         cells: a side of the table of distances, a power of two up to 256.
-        time_limit: seconds a pair.
+        time_limit: seconds per pair.
 
     >>> cloud = torch.rand(30, 3, generator=torch.Generator().manual_seed(0))
     >>> turned = cloud @ rotation_from_vector(torch.tensor([0.5, 2.0, 1.0])).mT + 1
@@ -244,7 +244,7 @@ class _Boxes(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """What boxes are held against: source points, a target's distances, how many points count."""
+    """The problem: source points, the target's distances, and how many points count."""
 
     points: Tensor
     field: DistanceField
@@ -256,7 +256,7 @@ class _Scene(NamedTuple):
         return float(self.points.norm(dim=-1).square().mean().sqrt())
 
     def bounds(self, boxes: _Boxes) -> tuple[Tensor, Tensor]:
-        """Of each box what its errors are at least, and about what it is at its centre."""
+        """A lower bound of each box's errors, and about the error at its centre."""
         moved = boxes.centres().apply(self.points)
         swing = _swing(boxes.half_turn).unsqueeze(-1) * self.points.norm(dim=-1)
         sway = math.sqrt(3) * boxes.half_shift
@@ -277,7 +277,7 @@ class _Scene(NamedTuple):
 
 
 def _swing(half_turn: Tensor) -> Tensor:
-    """How far rotations of a cube move a point at distance 1 from where the middle one does."""
+    """The largest distance between images of a point at distance 1 under a cube's rotations."""
     return 2 * torch.sin((math.sqrt(3) * half_turn).clamp_max(math.pi) / 2)
 
 

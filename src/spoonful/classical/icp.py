@@ -24,7 +24,6 @@ from spoonful.classical.contract import (
     into,
     join,
     share,
-    take,
 )
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose
@@ -106,7 +105,7 @@ class ICP(ClassicalMethod):
         RPM-Net's author names the one setting that has no default, a largest match distance of
         0.5 (github.com/yewzijian/RPMNet/issues/9), in clouds of radius 1. DCP's author says that
         theirs started from random rotations (github.com/WangYueFt/dcp/issues/15), which explains
-        why ICP fails in that table; nobody would, and neither do these settings.
+        why ICP fails in that table. These settings start from no motion.
         """
         return cls(settings="published", iterations=30, tolerance=1e-6, max_distance=0.5)
 
@@ -116,7 +115,7 @@ class ICP(ClassicalMethod):
         rows = torch.arange(len(batch), device=batch.source.device)
         return join(
             [
-                self._solve_some(take(batch, some), None if init is None else init.at(some))
+                self._solve_some(batch.part(some), None if init is None else init.at(some))
                 for some in rows.split(at_once)
             ]
         )
@@ -281,7 +280,7 @@ class _Targets(NamedTuple):
 
 
 def untrimmed(count: Tensor, trim: float) -> Tensor:
-    """How many of `count` points are left when a fraction is trimmed, at least three.
+    """The number of points left of `count` when a fraction is trimmed, at least three.
 
     >>> untrimmed(torch.tensor([100, 5, 3]), 0.3)
     tensor([70,  4,  3])

@@ -29,12 +29,12 @@ CRASHED: Final = "crashed"
 
 _SERVE = Path(__file__).parent / "native" / "serve.py"
 # How long a helper may take to import a library, in seconds. It is not part of a call's time: a
-# cold disk or a busy machine is no fault of a pair's.
+# cold disk or a busy machine is not counted for a pair.
 _IMPORT_SECONDS = 300.0
 
 
 class Outcome(NamedTuple):
-    """What became of a call.
+    """The outcome of a call.
 
     Attributes:
         status: "ok", "failed" (it raised an error), "crashed" or "time-limit".

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, into, join, take
+from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, into, join
 from spoonful.geometry import Pose, kabsch
 from spoonful.models.precision import mix
 from spoonful.models.sinkhorn import sinkhorn
@@ -101,7 +101,7 @@ class RPM(ClassicalMethod):
         rows = torch.arange(len(batch), device=batch.source.device)
         return join(
             [
-                self._anneal(take(batch, some), None if init is None else init.at(some))
+                self._anneal(batch.part(some), None if init is None else init.at(some))
                 for some in rows.split(at_once)
             ]
         )

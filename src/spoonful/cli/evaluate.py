@@ -261,7 +261,7 @@ def file_name(text: str) -> str:
 
 
 def pick_device(text: str, rank: int = 0) -> str:
-    """What "auto" means here; with several GPUs, one for each process.
+    """The device for "auto" and other names; with several GPUs, one for each process.
 
     >>> pick_device("gpu")
     Traceback (most recent call last):

@@ -51,7 +51,7 @@ def tune_command(
 
       torchrun --no-python --nproc-per-node 4 spoonful tune goicp --trials 30 --out goicp.json
     """
-    presets.kind(method)  # an error where there is none of that name
+    presets.kind(method)  # raises if there is no such method
     card = protocols.get(protocol)
     # What would be an error at the end is better one at the beginning.
     if out is not None and out.is_dir():

@@ -52,7 +52,7 @@ def evaluate(
         data: the test corpus (the card selects the categories), or a list of scan pairs.
         batch_size: pairs at a time.
         device: where the method runs.
-        limit: only the first so many items; None for all of them.
+        limit: the number of items, the first ones; None for all of them.
         seconds: only as many batches as fit into this time, and one at least. Items come in an
             order of their own, the same every time, which spreads them over all categories: as
             they are stored, the first ones would be of one.
@@ -159,7 +159,7 @@ class _Limit:
         self._began = time.perf_counter()
 
     def room_for(self, more: int, *, done: int) -> bool:
-        """Whether `more` items fit after the `done` first ones; always, as long as none is done."""
+        """True if `more` items fit after the first `done`; always True if none is done."""
         if self._seconds is None or not done:
             return True
         return (time.perf_counter() - self._began) * (1 + more / done) <= self._seconds
@@ -229,7 +229,7 @@ def _gathered(value: Any) -> list[Any]:
 
 
 def name_of(data: Corpus | Sequence[Any]) -> str:
-    """What data is called beside results, as "synthetic/test"."""
+    """The name of data in results, as "synthetic/test"."""
     if isinstance(data, Corpus):
         return data.name
     return str(getattr(data, "name", "scans"))

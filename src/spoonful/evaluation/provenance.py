@@ -1,4 +1,4 @@
-"""Where a result comes from: the bytes of its data and weights, the versions and the machine."""
+"""The origin of a result: hashes of its data and weights, versions and machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def weights_sha256(model: nn.Module) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of this package, of Python, and of the libraries that numbers pass through.
+    """The versions of this package, of Python, and of the libraries that compute.
 
     >>> sorted(versions())[:2]
     ['cuda', 'numpy']

@@ -36,7 +36,7 @@ _HARDLY = 100
 _LAYERS = ("source", "target", "perturbed", "detached")
 # Methods that are measured only where a row of theirs is asked for.
 _SLOW = {"goicp"}
-# Of a budget for training, so much more is for measuring; a row is of so many items at least.
+# Measuring may take this share of a training budget; a row has at least this many items.
 _MEASURING, _FEWEST = 0.5, 4
 
 
@@ -173,7 +173,7 @@ def reproduce(
             the same kind whose weights come with the package have rows of their own.
         device: where to train and to measure.
         batch_size: of the measurement.
-        limit: measure on the first so many test items only.
+        limit: measure on this many test items, the first ones.
         test: the test data, if it is in memory already.
         trainer: what trains; None for `spoonful.training`.
         quiet: show no progress.
@@ -463,13 +463,13 @@ def _cell(
 
 
 def _short(result: Result, limit: int | None) -> str:
-    """How many of the items a result is of, where there was no time for all; "" otherwise."""
+    """The number of items measured, in words, if there was no time for all; "" otherwise."""
     items = result.data.items if limit is None else min(limit, result.data.items)
     return "" if len(result) >= items else f"{len(result)} of {items} items"
 
 
 def _ours_from(results: Sequence[Result], limit: int | None) -> str:
-    """What our numbers came from, in a few words."""
+    """The data and training behind our numbers, in a few words."""
     if not results:
         return ""
     training = results[0].training
@@ -554,7 +554,7 @@ def _remarks(
 
 
 def _bf16(training: Mapping[str, Any]) -> bool:
-    """Whether a network of the table was trained in bf16: what "auto" means, but on a CPU."""
+    """True if a network of the table was trained in bf16, which "auto" means except on a CPU."""
     runtime = training.get("config", {}).get("runtime", {}) if "recipe" in training else {}
     automatic = runtime.get("precision") == "auto" and not runtime["device"].startswith("cpu")
     return automatic or runtime.get("precision") == "bf16"

@@ -42,7 +42,7 @@ _CSV_HEAD = (
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a method took. Making items and measuring errors is left out.
+    """The time a method took, without making items and measuring errors.
 
     Attributes:
         batch_size: pairs at a time.
@@ -66,7 +66,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Data:
-    """What items were made from.
+    """The data that items were made from.
 
     Attributes:
         name: of the corpus, as "synthetic/test".
@@ -88,7 +88,7 @@ class Statistics(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What `evaluate` found for one method.
+    """The result of `evaluate` for one method.
 
     Attributes:
         method: its name.
@@ -147,12 +147,12 @@ class Result:
 
     @cached_property
     def statistics(self) -> dict[str, Statistics]:
-        """Of every metric over all items, with intervals."""
+        """Statistics of every metric over all items, with intervals."""
         return _statistics(self.errors)
 
     @cached_property
     def by_category(self) -> dict[str, dict[str, Statistics]]:
-        """Of every metric over the items of each category; empty where there are none."""
+        """Statistics of every metric for each category; empty if there are no categories."""
         if self.labels is None:
             return {}
         found = {}

@@ -68,7 +68,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
 
 
 def find_data(name: str) -> str:
-    """Where the data called `name` is: "synthetic", or the path of a folder or file."""
+    """The place of the data called `name`: "synthetic", or the path of a folder or file."""
     if name == SYNTHETIC:
         return name
     path = Path(name).expanduser()

@@ -40,13 +40,13 @@ class Column:
 
     @property
     def scale(self) -> float:
-        """What our numbers are multiplied with: metrics are fractions where the paper has %."""
+        """The factor of our numbers: metrics are fractions where the paper has %."""
         return 100.0 if self.unit == "%" else 1.0
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How our model for a row is trained.
+    """The training of our model for a row.
 
     Attributes:
         preset: a preset of the training configuration.
@@ -153,7 +153,7 @@ def get(name: str) -> PaperTable:
 
 
 def columns(convention: Convention) -> tuple[Column, ...]:
-    """What the tables of a convention measure: those of "rpmnet", or those of "dcp" and "paper".
+    """The columns of a convention's tables: those of "rpmnet", or those of "dcp" and "paper".
 
     >>> [column.label for column in columns("dcp")]
     ['RMSE(R)', 'MAE(R)', 'RMSE(t)', 'MAE(t)']

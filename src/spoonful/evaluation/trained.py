@@ -1,4 +1,4 @@
-"""What `spoonful.training` trained, as methods and as jobs of a table."""
+"""Models of `spoonful.training` as methods, and the training runs that a table needs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Job:
         recipe: the model and its preset.
         seed: of the run.
         data: what to train on, as the training configuration names it.
-        folder: where checkpoints are, or will be. A run that began there goes on from there.
+        folder: where checkpoints are, or will be. A run that began there is resumed.
         budget: seconds to train for; None for the preset's full schedule.
         train: whether to train; otherwise a run that is not finished is left alone.
         device: to train on.
@@ -135,7 +135,7 @@ def _train(job: Job) -> None:
 
 
 def config_of(job: Job) -> Config:
-    """What to train: the preset, then what the table says, then what the user says."""
+    """The configuration: the preset, changed by the table, then by the user."""
     full = {"seed": job.seed, "data.corpus": job.data, "runtime.device": job.device}
     if job.recipe.iterations is not None:
         full["refine.mode"] = job.layer
@@ -173,7 +173,7 @@ def _validation(config: Config, job: Job, shapes: int) -> float:
 
 
 def _pair_seconds(config: Config) -> float:
-    """How long a CPU takes to register a pair; 0 for an accelerator, where it is no matter."""
+    """The seconds a CPU takes to register a pair; 0 for an accelerator, which is fast enough."""
     if config.runtime.device != "cpu":
         return 0.0
     return _timed(
@@ -189,7 +189,7 @@ def _pair_seconds(config: Config) -> float:
 
 @lru_cache
 def _timed(network: Config) -> float:
-    """How long an untrained network takes to register a pair here."""
+    """The seconds an untrained network takes to register a pair here."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = build.model(network).eval()
         source, target = (torch.rand(1, size, 3) - 0.5 for size in build.protocol(network).sizes)
@@ -219,7 +219,7 @@ def _corpus(name: str, per_category: int | None) -> Corpus:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """How far a run is, and all its settings."""
+    """The progress of a run, and all its settings."""
     found = checkpoint.load(path)
     facts: dict[str, Any] = {
         "steps": found.progress.step,

@@ -44,9 +44,9 @@ from spoonful.evaluation.provenance import fingerprint, machine, versions
 from spoonful.metrics import rotation_error_degrees
 
 WORST_DEGREES = 180.0
-"""What a pair without a pose counts in a score, and the most that any does."""
+"""The score of a pair without a pose, and the largest of any pair."""
 FINALISTS = 3
-"""How many trials are compared on the pairs that ranked none."""
+"""The number of trials compared on the pairs that ranked none."""
 
 # Pairs between two looks at whether a trial can still be among the best: of methods that take
 # one at a time, or on a CPU; and of batches on a GPU.
@@ -101,7 +101,7 @@ SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
         "solver_gain": (0.5, 0.75, 1.5),
     },
 }
-"""What is searched: values by the names of a method's settings."""
+"""The values to search, by the names of a method's settings."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Trial:
         final: on the others; None where it was not among the best.
         gain: by how much it is better there than the published settings, in degrees: the paired
             95 % interval; None where it was not compared.
-        seconds: spent on a pair, on average.
+        seconds: per pair, on average.
     """
 
     number: int
@@ -128,7 +128,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """What `tune` found: the best settings, as a preset, and all trials in their order."""
+    """The result of `tune`: the best settings, as a preset, and all trials in their order."""
 
     tuned: Tuned
     trials: tuple[Trial, ...]
@@ -388,7 +388,7 @@ def _errors(
 
 
 def _agreed(mine: bool) -> bool:
-    """What the first process says."""
+    """The first process' value, on all processes."""
     _, processes = rank_and_size()
     if processes == 1:
         return mine

@@ -23,7 +23,7 @@ class Neighbors(NamedTuple):
         squared_distance: (..., N); differentiable in both clouds.
     """
 
-    index: Tensor  # type: ignore[assignment]  # hides tuple.index, which nobody misses
+    index: Tensor  # type: ignore[assignment]  # hides tuple.index
     squared_distance: Tensor
 
 

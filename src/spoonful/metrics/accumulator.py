@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -39,7 +39,7 @@ _POSES = ("rotation", "translation", "true_rotation", "true_translation")
 
 @dataclass(frozen=True)
 class Report:
-    """What `PoseErrors.compute` found.
+    """The result of `PoseErrors.compute`.
 
     Attributes:
         count: number of different items.
@@ -56,26 +56,6 @@ class Report:
 
     def __getitem__(self, name: str) -> Summary:
         return self.summaries[name]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers in nested dictionaries. Strict JSON has no word for the infinite ones."""
-        return {
-            "count": self.count,
-            "nonfinite": self.nonfinite,
-            "repeated": self.repeated,
-            **{
-                name: {
-                    "mean": summary.mean,
-                    "rmse": summary.rmse,
-                    "mse": summary.mse,
-                    "median": summary.median,
-                    "p95": summary.p95,
-                    "max": summary.max,
-                    "nonfinite": summary.nonfinite,
-                }
-                for name, summary in self.summaries.items()
-            },
-        }
 
     def __str__(self) -> str:
         head = f"{self.count} items, {self.nonfinite} with a non-finite pose"
@@ -209,11 +189,6 @@ class PoseErrors:
         """(K,) the items' numbers, in the order of `values`; -1 for items without one."""
         return self._join().index
 
-    @property
-    def poses(self) -> tuple[Pose, Pose]:
-        """The estimated and the true poses, (K, 3, 3) each, in the order of `values`."""
-        return self._join().pose, self._join().truth
-
     def values(self, name: str) -> Tensor:
         """(K,) or, by axis, (K, 3): a metric's error for each item, ordered by the items' numbers.
 
@@ -221,37 +196,15 @@ class PoseErrors:
         """
         return named(name, self._join().errors, what="metric")
 
-    def compute(self, *, finite_only: bool = False) -> Report:
-        """Summaries of all metrics over all items.
-
-        Args:
-            finite_only: summarise items with finite errors only. The counts still tell of the
-                others.
-        """
+    def compute(self) -> Report:
+        """Summaries of all metrics over all items."""
         whole = self._join()
         return Report(
             count=len(whole.index),
             nonfinite=int(whole.failed.sum()),
             repeated=whole.repeated,
-            summaries={
-                name: summarize(errors, finite_only=finite_only)
-                for name, errors in whole.errors.items()
-            },
+            summaries={name: summarize(errors) for name, errors in whole.errors.items()},
         )
-
-    def merge(self, other: PoseErrors) -> PoseErrors:
-        """The items of both, as a new collection; an item that both have counts once.
-
-        >>> shards = [PoseErrors(), PoseErrors()]
-        >>> for shard, items in zip(shards, [[0, 1], [1, 2]]):
-        ...     shard.update(Pose.identity(2), Pose.identity(2), index=torch.tensor(items))
-        >>> len(shards[0].merge(shards[1]))
-        3
-        """
-        both = PoseErrors(chamfer=self.chamfer)
-        both._append(self._tables)
-        both._append(other._tables)
-        return both
 
     def reduce(self, group: dist.ProcessGroup | None = None) -> PoseErrors:
         """The items of all processes of `torch.distributed`, as a new collection on each of them.
@@ -301,8 +254,6 @@ class _Whole(NamedTuple):
     """Different items, those with a number first and in order."""
 
     index: Tensor  # type: ignore[assignment]  # hides tuple.index
-    pose: Pose
-    truth: Pose
     failed: Tensor
     errors: dict[str, Tensor]
     repeated: int
@@ -332,7 +283,7 @@ def _joined(tables: list[_Table]) -> _Whole:
     for name, values in errors.items():
         failed = ~finite if values.ndim == 1 else ~finite.unsqueeze(-1)
         errors[name] = values.masked_fill(failed, math.inf)
-    return _Whole(table["index"], pose, truth, ~finite, errors, len(numbers) - len(rows))
+    return _Whole(table["index"], ~finite, errors, len(numbers) - len(rows))
 
 
 def _errors_of_poses(pose: Pose, truth: Pose) -> dict[str, Tensor]:

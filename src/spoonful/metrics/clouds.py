@@ -1,4 +1,4 @@
-"""How well clouds fit: errors measured on points, in the clouds' unit or its square.
+"""Errors measured on points, in the clouds' unit or its square.
 
 Results are float64. A cloud with nothing but padding has no error to speak of: NaN.
 """

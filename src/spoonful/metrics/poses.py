@@ -1,4 +1,4 @@
-"""How far a pose is from the true one: angles in degrees, translations in the clouds' unit.
+"""Errors of poses: angles in degrees, translations in the clouds' unit.
 
 All results are float64: the inputs' rounding errors are theirs, none are added.
 """

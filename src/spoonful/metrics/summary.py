@@ -15,7 +15,7 @@ class Summary:
     """Statistics of the errors of `count` items, signed errors by their absolute value.
 
     A non-finite error counts as infinite: it makes means infinite, moves medians and percentiles
-    by the one item that it is, and is never left out unless that was asked for.
+    by one item, and is never left out.
 
     Attributes:
         count: number of items.
@@ -46,18 +46,13 @@ class Summary:
         return math.sqrt(self.mse)
 
 
-def summarize(errors: Tensor, *, finite_only: bool = False) -> Summary:
+def summarize(errors: Tensor) -> Summary:
     """Statistics over the items of a metric.
 
     Args:
         errors: (K,) one error an item, or (K, D) errors by axis, as those of
             `anisotropic_error_degrees`; all K x D of them then enter alike, which is how DCP
             and RPM-Net compute MSE, RMSE and MAE.
-        finite_only: leave items with a non-finite error out of the statistics (never out of
-            the counts).
-
-    Returns:
-        The `Summary`; NaN in every statistic if `finite_only` leaves nothing.
 
     >>> import torch
     >>> summary = summarize(torch.tensor([-1.0, 1, 4]))
@@ -66,8 +61,6 @@ def summarize(errors: Tensor, *, finite_only: bool = False) -> Summary:
     >>> broken = torch.tensor([1.0, 3, torch.nan])
     >>> summarize(broken).mean, summarize(broken).median
     (inf, 3.0)
-    >>> summarize(broken, finite_only=True).mean
-    2.0
     """
     check_is_tensor("errors", errors)
     if errors.ndim not in (1, 2) or errors.shape[0] == 0:
@@ -77,8 +70,7 @@ def summarize(errors: Tensor, *, finite_only: bool = False) -> Summary:
     rows = errors.detach().cpu().double().abs().reshape(errors.shape[0], -1)
     finite = rows.isfinite().all(dim=-1)
     counts = {"count": rows.shape[0], "nonfinite": int((~finite).sum())}
-    rows = rows[finite] if finite_only else rows.masked_fill(~finite.unsqueeze(-1), math.inf)
-    values = rows.flatten()
+    values = rows.masked_fill(~finite.unsqueeze(-1), math.inf).flatten()
     return Summary(
         **counts,
         mean=values.mean().item(),

@@ -48,7 +48,9 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
     >>> both.points.shape, both.mask.sum(-1)
     (torch.Size([4, 5, 3]), tensor([5, 5, 4, 4]))
     """
-    _check(batch, normals=normals)
+    if not isinstance(batch, Batch):
+        raise TypeError(f"batch must be a Batch(source, target), got {type(batch).__name__}")
+    batch.check()
     source, target = batch.source, batch.target
     size = max(source.shape[1], target.shape[1])
     mask = None
@@ -66,8 +68,12 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
     points = torch.cat([_padded_points(source, size), _padded_points(target, size)])
     both_normals = None
     if normals:
-        assert batch.source_normals is not None
-        assert batch.target_normals is not None
+        if batch.source_normals is None or batch.target_normals is None:
+            missing = "source" if batch.source_normals is None else "target"
+            raise ValueError(
+                f"this model reads normals, but batch.{missing}_normals is None; "
+                "estimate them first, or use a model without point-pair features"
+            )
         both_normals = torch.cat(
             [
                 _padded_points(batch.source_normals, size),
@@ -92,36 +98,3 @@ def _padded(mask: Tensor, size: int) -> Tensor:
 
 def _mask(points: Tensor, mask: Tensor | None) -> Tensor:
     return torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask
-
-
-def _check(batch: Batch, *, normals: bool) -> None:
-    """Shapes only: looking at values would stop a GPU."""
-    if not isinstance(batch, Batch):
-        raise TypeError(f"batch must be a Batch(source, target), got {type(batch).__name__}")
-    for name in ("source", "target"):
-        points, mask = getattr(batch, name), getattr(batch, f"{name}_mask")
-        own_normals = getattr(batch, f"{name}_normals")
-        if points.ndim != 3 or points.shape[-1] != 3 or points.shape[1] == 0:
-            raise ValueError(f"batch.{name} must be (B, N, 3), got {tuple(points.shape)}")
-        if not points.is_floating_point():
-            raise TypeError(f"batch.{name} must be floating point, got {points.dtype}")
-        if mask is not None and (mask.shape != points.shape[:2] or mask.dtype != torch.bool):
-            raise ValueError(
-                f"batch.{name}_mask must be bool of shape {tuple(points.shape[:2])}, "
-                f"got {mask.dtype} {tuple(mask.shape)}"
-            )
-        if normals and own_normals is None:
-            raise ValueError(
-                f"this model reads normals, but batch.{name}_normals is None; "
-                "estimate them first, or use a model without point-pair features"
-            )
-        if normals and own_normals.shape != points.shape:
-            raise ValueError(
-                f"batch.{name}_normals must be {tuple(points.shape)} like batch.{name}, "
-                f"got {tuple(own_normals.shape)}"
-            )
-    if batch.source.shape[0] != batch.target.shape[0]:
-        raise ValueError(
-            f"batch.source and batch.target must hold the same number of clouds, "
-            f"got {batch.source.shape[0]} and {batch.target.shape[0]}"
-        )

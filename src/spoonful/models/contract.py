@@ -1,4 +1,4 @@
-"""What every learned registration model promises."""
+"""The contract of learned registration models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RegistrationModel(nn.Module, ABC):
 
     @property
     def needs_normals(self) -> bool:
-        """Whether batches must bring normals."""
+        """True if batches must have normals."""
         return False
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What runs in the helper process: plain scripts that know numpy and one compiled library each.
+"""Scripts for the helper process; each needs numpy and one compiled library.
 
 They are loaded by their paths and import nothing of Spoonful, so that a helper starts in the time
 that its library takes to load.

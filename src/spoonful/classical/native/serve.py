@@ -1,4 +1,4 @@
-"""What the helper of `spoonful.classical.isolate` runs for each request.
+"""The helper process of `spoonful.classical.isolate`: runs one function per request.
 
 This file is loaded by its path and needs the standard library alone.
 """

@@ -1,4 +1,4 @@
-"""What the samplers share."""
+"""Functions that the samplers share."""
 
 from __future__ import annotations
 
