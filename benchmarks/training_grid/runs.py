@@ -35,7 +35,7 @@ from spoonful.training import checkpoint, corpora, distributed, presets
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
-from spoonful.training.trainer import Result, Trainer, fast_products
+from spoonful.training.trainer import Trainer, TrainingResult, fast_products
 from spoonful.training.validation import behaviour
 from training_grid.looks import ObservedTrainer
 from training_grid.published_layer import PublishedLayer
@@ -393,7 +393,7 @@ def _trainer(
 
 
 def _content(
-    job: Job, trainer: Trainer, result: Result, tests: Mapping[str, Sequence[Batch]]
+    job: Job, trainer: Trainer, result: TrainingResult, tests: Mapping[str, Sequence[Batch]]
 ) -> dict[str, Any]:
     """What a run's file says: how it trained, and how its last weights do in all tests."""
     assert trainer.folder is not None
@@ -418,7 +418,7 @@ def _write(
     job: Job,
     content: Mapping[str, Any],
     trainer: Trainer,
-    result: Result,
+    result: TrainingResult,
     out: Path,
     *,
     weights: bool,
