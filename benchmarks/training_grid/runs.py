@@ -26,7 +26,7 @@ from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
-from spoonful.files import plain, write_whole
+from spoonful.files import json_ready, write_whole
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
 from spoonful.names import named
@@ -430,7 +430,7 @@ def _write(
         last = (trainer.progress, result.last, trainer.stepper.weights())
         path = checkpoint.save_weights(trainer.folder, trainer.config, trainer.protocol, *last)
         shutil.copyfile(path, out / f"{job.name}.safetensors")
-    write_whole(out / f"{job.name}.json", json.dumps(plain(content)))
+    write_whole(out / f"{job.name}.json", json.dumps(json_ready(content)))
     shutil.rmtree(trainer.folder, ignore_errors=True)
 
 
