@@ -26,7 +26,7 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
 
-from spoonful.files import plain
+from spoonful.files import json_ready
 from spoonful.training import shipped
 from training_grid import runs, tables
 from training_grid.answer import answer
@@ -93,7 +93,7 @@ def _test(options: argparse.Namespace) -> None:
     made = {"torch": torch.__version__, "machine": platform.machine(), "settings": options.set}
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    content = plain({"weights": options.test, **made, "tests": found})
+    content = json_ready({"weights": options.test, **made, "tests": found})
     (out / f"{options.test}.json").write_text(json.dumps(content))
 
 

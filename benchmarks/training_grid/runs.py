@@ -26,7 +26,7 @@ from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
-from spoonful.files import plain, write_whole
+from spoonful.files import json_ready, write_whole
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
 from spoonful.names import named
@@ -35,7 +35,7 @@ from spoonful.training import checkpoint, corpora, distributed, presets
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
-from spoonful.training.trainer import Result, Trainer, fast_products
+from spoonful.training.trainer import Trainer, TrainingResult, fast_products
 from spoonful.training.validation import behaviour
 from training_grid.looks import ObservedTrainer
 from training_grid.published_layer import PublishedLayer
@@ -393,7 +393,7 @@ def _trainer(
 
 
 def _content(
-    job: Job, trainer: Trainer, result: Result, tests: Mapping[str, Sequence[Batch]]
+    job: Job, trainer: Trainer, result: TrainingResult, tests: Mapping[str, Sequence[Batch]]
 ) -> dict[str, Any]:
     """What a run's file says: how it trained, and how its last weights do in all tests."""
     assert trainer.folder is not None
@@ -418,7 +418,7 @@ def _write(
     job: Job,
     content: Mapping[str, Any],
     trainer: Trainer,
-    result: Result,
+    result: TrainingResult,
     out: Path,
     *,
     weights: bool,
@@ -430,7 +430,7 @@ def _write(
         last = (trainer.progress, result.last, trainer.stepper.weights())
         path = checkpoint.save_weights(trainer.folder, trainer.config, trainer.protocol, *last)
         shutil.copyfile(path, out / f"{job.name}.safetensors")
-    write_whole(out / f"{job.name}.json", json.dumps(plain(content)))
+    write_whole(out / f"{job.name}.json", json.dumps(json_ready(content)))
     shutil.rmtree(trainer.folder, ignore_errors=True)
 
 

@@ -92,4 +92,4 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-plain = json_ready  # the old name
+plain = json_ready  # the old name, which analysis/report.py still imports

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from protocols.corpora import scans
 from spoonful.training import TrainingFailed, build, load_model, presets, train
 from spoonful.training.config import Optimizer
 from spoonful.training.distributed import Group
-from spoonful.training.pairs import TrainingPairs
+from spoonful.training.pairs import TrainingPairs, split_scenes
 from spoonful.training.step import Stepper
 from spoonful.training.stopping import Stop
 from spoonful.training.trainer import Trainer
@@ -83,6 +84,20 @@ def test_validation_shapes_are_never_trained_on_and_numbers_are_the_corpus_own()
     kept = {tuple(point) for batch in pairs.validation for point in batch.source[:, 0].tolist()}
     assert len(kept) == 3
     assert not kept & sources
+
+
+def test_validation_scenes_are_never_trained_on():
+    several = [SimpleNamespace(name=f"scene{i % 4}/{i}") for i in range(20)]
+    fit, kept = split_scenes(several, 0.3)
+    assert sorted(fit + kept) == list(range(20))
+    assert not {i % 4 for i in fit} & {i % 4 for i in kept}
+    fit, kept = split_scenes([SimpleNamespace(name=f"scene/{i}") for i in range(20)], 0.3)
+    assert (len(fit), len(kept)) == (14, 6)
+
+
+def test_pairs_of_scans_are_trained_on():
+    config = small("data.protocol=3dmatch-30", "data.batch_size=2", "budget.steps=2")
+    assert train(config, corpus=scans(6), quiet=True).finished
 
 
 def test_a_batch_without_a_finite_loss_is_skipped_counted_and_named(tmp_path):

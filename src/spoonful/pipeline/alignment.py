@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.extras import require
-from spoonful.files import plain
+from spoonful.files import json_ready
 from spoonful.geometry import Pose
 from spoonful.pipeline.posefile import write_pose
 
@@ -164,7 +164,7 @@ class Alignment:
             "rotation_axis": turn.axis,
             "translation": self.pose.translation.tolist(),
         }
-        record: dict[str, Any] = plain(whole)
+        record: dict[str, Any] = json_ready(whole)
         return record
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> Path:

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.files import plain, write_whole
+from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose, kabsch
 
 FORMAT = "spoonful-pose"
@@ -46,7 +46,12 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     tensor([0., 0., 0.], dtype=torch.float64)
     """
     matrix = check_matrix(pose.matrix(), "pose")
-    entries = {"format": FORMAT, "version": 1, "T_target_source": matrix.tolist(), **plain(about)}
+    entries = {
+        "format": FORMAT,
+        "version": 1,
+        "T_target_source": matrix.tolist(),
+        **json_ready(about),
+    }
     # One row of the matrix on a line: the file is read by people as well.
     lines = [f"  {json.dumps(name)}: {_entry(value)}" for name, value in entries.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"

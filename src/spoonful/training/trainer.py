@@ -81,9 +81,6 @@ class TrainingResult:
     folder: Path | None
 
 
-Result = TrainingResult  # the old name, for one more release
-
-
 def train(
     config: Config,
     *,
