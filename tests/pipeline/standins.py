@@ -13,7 +13,7 @@ import torch
 
 from spoonful.geometry import Pose, kabsch
 from spoonful.pipeline import Alignment, Candidate, Matches, as_cloud
-from spoonful.pipeline.doubt import notes_of
+from spoonful.pipeline.confidence import notes_of
 from spoonful.pipeline.runner import Request
 
 IDENTITY = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]

@@ -15,7 +15,7 @@ from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import METHODS, proposers, read_pose, register
-from spoonful.pipeline.doubt import Freedom, Signs, warnings_of
+from spoonful.pipeline.confidence import FitStatistics, Freedom, warnings_of
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.search import Proposal
 
@@ -174,15 +174,15 @@ def test_a_part_of_a_whole_is_not_told_to_change_its_unit(scans):
         "; unless one is a part",
     )
     for size, share, words in ((1000.0, 0.4, units), (1000.0, 0.9, part), (5.5, 0.4, part)):
-        signs = Signs(support=90, rival=5, share=share, gap=0.1, equals=0)
-        (warning,) = warnings_of(pair, signs, Freedom((), ()), (size, 1.0))
+        fit = FitStatistics(support=90, agreement=0.8, share=share)
+        (warning,) = warnings_of(pair, fit, Freedom((), ()), (size, 1.0))
         assert words in warning
 
 
 def test_where_nothing_meets_nothing_is_called_symmetric(scans):
     pair = prepare(Cloud(scans[0]), Cloud(scans[1]))
-    signs = Signs(support=0, rival=0, share=0.0, gap=1.0, equals=3)
-    (warning,) = warnings_of(pair, signs, Freedom((), ()), (1.0, 1.0))
+    fit = FitStatistics(support=0, agreement=0.0, share=0.0, rivals=(1.0, 1.0))
+    (warning,) = warnings_of(pair, fit, Freedom((), ()), (1.0, 1.0))
     assert warning.startswith("low overlap: 0%")
 
 

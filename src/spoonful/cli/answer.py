@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spoonful.pipeline.alignment import Alignment, turn_of
-from spoonful.pipeline.doubt import PART, unit_ratio
+from spoonful.pipeline.confidence import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import SHOWN, axis_text, share_text, vector_text

@@ -17,7 +17,7 @@ from spoonful.geometry import Pose
 from spoonful.pipeline.posefile import write_pose
 
 # Results at least this likely to be right are called confident.
-CONFIDENT = 0.5
+CONFIDENT = 0.7
 
 
 class Candidate(NamedTuple):

@@ -4,7 +4,7 @@ prepare   both clouds on one grid, whose edge suits both          (prepare.py)
 gather    poses from matches of similar surroundings, and others  (proposers.py)
 judge     settle them, rank them by matches and by surfaces       (search.py)
 polish    point-to-plane ICP, at last on the clouds themselves    (polish.py)
-doubt     how likely is it right, what does it leave open         (doubt.py)
+rate      how likely it is right, and what it leaves open         (confidence.py)
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
-from spoonful.pipeline.doubt import (
+from spoonful.pipeline.confidence import (
+    AS_GOOD,
+    FitStatistics,
     Freedom,
-    Signs,
     confidence_of,
-    equals_of,
+    different,
     freedom_of,
     notes_of,
-    signs_of,
+    statistics_of,
     units_hint,
     warnings_of,
 )
@@ -35,10 +36,8 @@ from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair, prepare, size_of, tree_of
 from spoonful.pipeline.proposers import (
-    AS_GIVEN,
     AUTO,
     IN_DOUBT,
-    INIT,
     PROPOSERS,
     from_start,
     gather,
@@ -114,28 +113,31 @@ def register(
         as_cloud(target, name="target", normals=target_normals, seed=seed),
     )
     sizes = _sizes(clouds)
-    start = None if init is None else pose_from_matrix(_matrix(init), "init")
+    given = None if init is None else pose_from_matrix(_matrix(init), "init")
+    start = given or Pose.identity(dtype=torch.float64)
 
     with torch.no_grad():
         pair = prepare(*clouds, voxel, seed)
         search = Search(pair)
         searched = time.perf_counter() - began
-        proposals, seconds = gather(search, AUTO if method == "auto" else [method], start)
+        proposals, seconds = gather(search, AUTO if method == "auto" else [method], given)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
-            proposals += from_start(search, start)
-        found = _answer(pair, clouds, search, proposals, seed)
-        if method == "auto" and confidence_of(found.signs) < CONFIDENT:
-            more, took = gather(search, IN_DOUBT, start)
-            found, seconds = _answer(pair, clouds, search, proposals + more, seed), seconds | took
-        judged, signs = found.judged, found.signs
-        pose = pair.outside(found.final)
+            proposals += from_start(search, given)
+        found = _ranked(search, proposals, start)
+        if method == "auto" and confidence_of(found.fit) < CONFIDENT:
+            more, took = gather(search, IN_DOUBT, given)
+            found, seconds = _ranked(search, proposals + more, start), seconds | took
+        judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
-        inliers, rmse = _measure(pair, clouds, pose, generator)
+        points = clouds[0].points, clouds[1].points
+        refined, final = polish(pair, *points, judged.pose.at(0), generator=generator)
+        pose = pair.outside(final)
+        inliers, rmse = _measure(pair, clouds, pose, torch.Generator().manual_seed(seed))
 
     return Alignment(
         pose=pose,
         method=judged.name[0],
-        reason=_reason(search, signs),
+        reason=_reason(search, fit),
         candidates=tuple(
             Candidate(
                 judged.name[k],
@@ -146,20 +148,20 @@ def register(
             for k in range(min(_CANDIDATES_SHOWN, len(judged.name)))
         ),
         poses={
-            "start": start or Pose.identity(dtype=torch.float64),
+            "start": start,
             "global": _at(pair, judged, 0),
-            "refined": pair.outside(found.refined),
+            "refined": pair.outside(refined),
             "final": pose,
         },
         inlier_ratio=inliers,
         rmse=rmse,
         radius=pair.voxel,
-        overlap=signs.share,
-        confidence=confidence_of(signs),
-        warnings=tuple(warnings_of(pair, signs, found.freedom, sizes)),
+        overlap=fit.share,
+        confidence=confidence_of(fit),
+        warnings=tuple(warnings_of(pair, fit, found.freedom, sizes)),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
-        matches=_matches(pair, search, found.final),
+        matches=_matches(pair, search, final),
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
@@ -167,37 +169,28 @@ def register(
     )
 
 
-class _Answer(NamedTuple):
-    """The best of the proposals, polished, and what speaks for and against it."""
+class _Ranked(NamedTuple):
+    """The proposals, settled and ranked, and what speaks for and against the best."""
 
     judged: Judged
-    refined: Pose
-    final: Pose
     freedom: Freedom
-    signs: Signs
+    fit: FitStatistics
 
 
-def _answer(
-    pair: Pair, clouds: tuple[Cloud, Cloud], search: Search, proposals: list[Proposal], seed: int
-) -> _Answer:
-    judged = _at_home(pair, search.judge(proposals))
-    best = judged.pose.at(0)
-    generator = torch.Generator().manual_seed(seed)
-    refined, final = polish(pair, clouds[0].points, clouds[1].points, best, generator=generator)
-    freedom = freedom_of(search, final)
-    return _Answer(judged, refined, final, freedom, signs_of(search, judged, freedom))
+def _ranked(search: Search, proposals: list[Proposal], start: Pose) -> _Ranked:
+    judged = _start_first(search.pair, search.judge(proposals), start)
+    freedom = freedom_of(search, judged.pose.at(0))
+    return _Ranked(judged, freedom, statistics_of(search, judged, freedom))
 
 
-def _at_home(pair: Pair, judged: Judged) -> Judged:
-    """Of poses that fit alike, as those of a symmetric thing, the one it was given in comes first.
+def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
+    """Of poses that fit alike, as those of a symmetric object, the one near the start comes first.
 
-    Who gives a bottle standing in about the right place does not want it turned upside down.
+    A bottle that stands in about the right place is not turned upside down.
     """
-    for k in equals_of(pair, judged).nonzero().squeeze(-1).tolist():
-        if judged.name[k] in (AS_GIVEN, INIT):
-            rest = [i for i in range(len(judged.name)) if i != k]
-            return judged.select(torch.tensor([k, *rest]))
-    return judged
+    alike = judged.score >= AS_GOOD * judged.score[0]
+    home = alike & ~different(pair, judged.pose, pair.inside(start))
+    return judged.select((~home).int().argsort(stable=True)) if bool(home.any()) else judged
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
@@ -238,14 +231,15 @@ def _measure(
     )
 
 
-def _reason(search: Search, signs: Signs) -> str:
-    """Why this pose and no other, in words."""
+def _reason(search: Search, fit: FitStatistics) -> str:
+    """Why this pose and no other, in words, from what ranking and confidence use."""
     words = (
-        f"{signs.support:.0f} of {len(search.evidence.source)} matches of similar surroundings "
-        f"agree with it, and {signs.share:.0%} of the smaller cloud lies on the other"
+        f"{fit.support:.0f} of {len(search.evidence.source)} matches of similar surroundings agree "
+        f"with it; {fit.share:.0%} of the smaller cloud lies on the other, and where they come "
+        f"near each other {fit.agreement:.0%} of the surface agrees"
     )
-    if signs.rival > 0:
-        words += f"; {signs.rival:.0f} agree with the next different pose"
+    if fit.rivals and max(fit.rivals) > 0:
+        words += f"; the next different pose has {max(fit.rivals):.0%} of its score"
     return f"{words}."
 
 

@@ -16,6 +16,10 @@ from spoonful.geometry import Pose, rotation_from_vector
 
 # How far beyond its points a field reaches, in cells.
 _MARGIN = 3
+# Points this near the other scan's points, in voxels, are where that scan knows the surface;
+_AROUND = 5.0
+# those this far from it are not on the surface.
+_APART = 2.0
 # Cells of a field at most; larger scans get larger cells.
 _MOST_CELLS = 2_000_000
 
@@ -59,12 +63,15 @@ class Fit(NamedTuple):
     """How the points of one scan meet another scan, for H poses.
 
     Attributes:
-        near: (H, N) bool, which points have a partner: nearby, and facing alike.
+        near: (H, N) bool, which points have a partner: nearby, and with a parallel normal.
+        off: (H, N) bool, which points contradict the pose: they are within a few voxels of the
+            other scan, but not on its surface, or they cross it.
         gap: (H, N) distance to the partner's tangent plane, signed, in voxels.
         partner: (H, N) position of the partner.
     """
 
     near: Tensor
+    off: Tensor
     gap: Tensor
     partner: Tensor
 
@@ -97,8 +104,10 @@ def meet(
     facing = field.normals[partner]
     alike = (turned * facing).sum(-1)
     alike = alike if signed else alike.abs()
-    near = inside & (offset.square().sum(-1) < reach**2) & (alike > cosine)
-    return Fit(near, (offset * facing).sum(-1), partner)
+    square = offset.square().sum(-1)
+    near = inside & (square < reach**2) & (alike > cosine)
+    off = inside & (square < _AROUND**2) & ~((square < _APART**2) & (alike > 0.5))
+    return Fit(near, off, (offset * facing).sum(-1), partner)
 
 
 def settle(

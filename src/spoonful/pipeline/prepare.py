@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.data.sampling import voxel_average
+from spoonful.data.sampling import VoxelAverage, voxel_average
 from spoonful.extras import require
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, rotation_from_vector
 
 # Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
 # enough to compare each with each.
@@ -109,7 +109,10 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     else:
         _check_voxel(voxel, (source.points, target.points), generator)
     given = source.normals is not None and target.normals is not None
-    return Pair(_scan(source, voxel, given), _scan(target, voxel, given), voxel)
+    # The grids of the two stand askew: points on one lattice would look alike for its sake.
+    askew = rotation_from_vector(torch.tensor([0.5, 0.7, 0.9], dtype=torch.float64))
+    straight = torch.eye(3, dtype=torch.float64)
+    return Pair(_scan(source, voxel, given, askew), _scan(target, voxel, given, straight), voxel)
 
 
 def size_of(points: Tensor) -> float:
@@ -208,11 +211,18 @@ def _occupied(points: Tensor, edge: float) -> int:
     return len(flat.unique())
 
 
-def _scan(cloud: Cloud, voxel: float, given: bool) -> Scan:
+def _scan(cloud: Cloud, voxel: float, given: bool, turn: Tensor) -> Scan:
+    """A cloud on grids whose axes are the columns of `turn`."""
     centre = cloud.points.mean(0)
     centred = (cloud.points - centre) / voxel
-    fine = voxel_average(centred, 0.5, cloud.normals if given else None)
-    grid = voxel_average(fine.points, 1.0, fine.normals)
+
+    def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:
+        found = voxel_average(points @ turn, edge, None if normals is None else normals @ turn)
+        back = None if found.normals is None else found.normals @ turn.mT
+        return VoxelAverage(found.points @ turn.mT, back, edge)
+
+    fine = averaged(centred, 0.5, cloud.normals if given else None)
+    grid = averaged(fine.points, 1.0, fine.normals)
     tree = tree_of(fine.points)
     estimated = normals_at(grid.points, fine.points, tree)
     if given:

@@ -21,9 +21,6 @@ from spoonful.models import RegistrationModel
 from spoonful.pipeline.search import TOLERANCE, Proposal, Search
 from spoonful.training import shipped
 
-AS_GIVEN, INIT = "as given", "init"
-"""What poses are called that nobody had to search for."""
-
 # Points of a cloud that a network sees: fewer than in training, since time goes with their square.
 _SEEN = 448
 # Fewer than these say nothing to a network.
@@ -47,7 +44,7 @@ def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
 
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:
     """Where the clouds lie as they are given, or where the user says they belong."""
-    name = AS_GIVEN if init is None else INIT
+    name = "as given" if init is None else "init"
     start = search.pair.inside(Pose.identity(dtype=torch.float64) if init is None else init)
     return [Proposal(name, _one(start))]
 

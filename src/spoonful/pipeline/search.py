@@ -1,8 +1,9 @@
 """From two scans to a short list of poses, judged alike wherever they came from.
 
-Two witnesses judge a pose. Matches of similar surroundings: how many of them it brings together.
-And the surfaces: how much of each scan lies on the other, facing the same way. Low overlap or a
-flat wall may mislead the second, few distinct places the first; hardly anything misleads both.
+Two kinds of evidence rank a pose. Matches of similar surroundings: how many of them it brings
+together. And the surfaces: where the scans come near each other, how much of one lies on the other
+instead of beside or across it. How much they have in common does not count: two rooms laid on each
+other the wrong way round have more in common than two scans that share a corner.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ _RADII = (4.0, 6.0, 9.0)
 _CHOICES = 2
 # Matches within this many voxels agree.
 TOLERANCE = 1.5
-# Surfaces this near each other lie closely on each other.
-_CLOSE = 0.3
 # Poses that move the scan apart by less than this, in voxels, are one.
 _SAME = 2.0
 # How many poses are settled and judged by the surfaces.
@@ -75,16 +74,17 @@ class Judged:
         support: (H,) matches that agree, see `support_of`.
         common: (H,) voxels of the source on the target plus voxels of the target on the source,
             halved.
-        gap: (H,) mean distance between the surfaces where they meet, in voxels; 1 if nowhere.
+        agreement: (H,) of the voxels of either scan that come near the other, the share that lies
+            on its surface.
         score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
-            the share of the smaller scan that lies closely on the other.
+            the square of `agreement`.
     """
 
     pose: Pose
     name: tuple[str, ...]
     support: Tensor
     common: Tensor
-    gap: Tensor
+    agreement: Tensor
     score: Tensor
 
     def select(self, keep: Tensor) -> Judged:
@@ -94,7 +94,7 @@ class Judged:
             tuple(self.name[k] for k in keep.tolist()),
             self.support[keep],
             self.common[keep],
-            self.gap[keep],
+            self.agreement[keep],
             self.score[keep],
         )
 
@@ -136,15 +136,15 @@ class Search:
         signed = source.given
         there = meet(self.target_field, source.points, source.normals, pose, signed=signed)
         back = meet(self.source_field, target.points, target.normals, pose.inverse(), signed=signed)
-        common = (there.near.sum(1) + back.near.sum(1)) / 2
-        met = there.near.sum(1)
-        gap = ((there.gap.abs() * there.near).sum(1) / met.clamp_min(1)).where(met > 0, 1.0)
+        near, off = (
+            (getattr(there, kind).sum(1) + getattr(back, kind).sum(1)) / 2
+            for kind in ("near", "off")
+        )
         support = self._support(pose)
-        closely = [(fit.near & (fit.gap.abs() < _CLOSE)).sum(1) for fit in (there, back)]
-        close = (closely[0] + closely[1]) / 2
-        share = close / min(len(source.points), len(target.points))
-        score = support / max(1, len(self.evidence.source)) * share.clamp_max(1)
-        return Judged(pose, tuple(names), support, common, gap, score)
+        # One voxel more, so that a touch at a few points is no agreement.
+        agreement = near / (near + off + 1)
+        score = support / max(1, len(self.evidence.source)) * agreement.square()
+        return Judged(pose, tuple(names), support, near, agreement, score)
 
 
 def find_evidence(pair: Pair) -> Evidence:

@@ -14,16 +14,12 @@ from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
 
-# A pose that is another one, yet fits as well as this: it has so much of the best one's surface,
-_AS_MUCH = 0.9
-# its surfaces lie so near each other,
-_AS_NEAR = 1.25
-# and so much of its matches.
-_AS_SUPPORTED = 0.6
-# Where too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
+# Another pose with so much of the best one's score fits as well.
+AS_GOOD = 0.7
+# If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
 _LOOSE = 0.45
-# The logistic function of `confidence_of`, fitted.
-_SUPPORT, _LEAD, _GAP, _BIAS = 1.0, 0.4, 12.0, 0.9
+# The constants of `confidence_of`, fitted by benchmarks/scans.py.
+_SUPPORT, _AGREEMENT, _BIAS, _RIVALRY = 1.36, 4.6, -0.9, 5.25
 # Scans with fewer voxels than this say little.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
@@ -50,37 +46,38 @@ _UNITS = {
 }
 
 
-class Signs(NamedTuple):
+class FitStatistics(NamedTuple):
     """What confidence is computed from; all are free of units.
 
     Attributes:
         support: how many matches agree with the pose.
-        rival: the largest support of a pose that is clearly another one.
+        agreement: of the voxels that come near the other scan, the share that lies on it.
         share: the part of the smaller scan that lies on the other one.
-        gap: mean distance of the surfaces where they meet, in voxels.
-        equals: how many other poses fit as well.
+        rivals: the scores of clearly different poses, each over the best pose's score.
         loose: whether too little holds the pose: few points, hardly any common surface or one that
             lets it slide or turn, or a cloud that is flat or a line.
     """
 
     support: float
-    rival: float
+    agreement: float
     share: float
-    gap: float
-    equals: int
+    rivals: tuple[float, ...] = ()
     loose: bool = False
 
+    @property
+    def equals(self) -> int:
+        """How many clearly different poses fit about as well."""
+        return sum(rival >= AS_GOOD for rival in self.rivals)
 
-def signs_of(search: Search, judged: Judged, freedom: Freedom) -> Signs:
-    """The signs of the best of the judged poses; `freedom` is its own."""
+
+def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatistics:
+    """The statistics of the best of the judged poses; `freedom` is its own."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
-    other = _others(search.pair, judged)
-    return Signs(
+    return FitStatistics(
         support=float(judged.support[0]),
-        rival=float(judged.support[other].max()) if bool(other.any()) else 0.0,
+        agreement=float(judged.agreement[0]),
         share=min(1.0, float(judged.common[0]) / min(sizes)),
-        gap=float(judged.gap[0]),
-        equals=int(equals_of(search.pair, judged).sum()),
+        rivals=tuple(rivals_of(search.pair, judged).tolist()),
         loose=(
             min(sizes) < _FEW
             or float(judged.common[0]) < _TOUCH * min(sizes)
@@ -89,47 +86,43 @@ def signs_of(search: Search, judged: Judged, freedom: Freedom) -> Signs:
     )
 
 
-def equals_of(pair: Pair, judged: Judged) -> Tensor:
-    """Which poses are clearly other ones than the first, yet fit about as well: (H,) bool."""
-    return (
-        _others(pair, judged)
-        & (judged.common >= _AS_MUCH * judged.common[0])
-        & (judged.gap <= _AS_NEAR * judged.gap[0] + 0.02)
-        & (judged.support >= _AS_SUPPORTED * judged.support[0])
-    )
+def rivals_of(pair: Pair, judged: Judged) -> Tensor:
+    """(H,) each pose's score over the first one's, and 0 for poses that are about the first."""
+    best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
+    return (judged.score / best).where(different(pair, judged.pose, judged.pose.at(0)), 0.0)
 
 
-def _others(pair: Pair, judged: Judged) -> Tensor:
-    """Which poses are clearly not the first: they carry the source a tenth of its size away."""
+def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
+    """(H,) which poses are clearly not `other`: they carry the source a tenth of its size away."""
     points = pair.source.points
     some = points[:: max(1, len(points) // 64)]
-    places = some @ judged.pose.rotation.mT + judged.pose.translation.unsqueeze(-2)
-    apart = (places - places[0]).square().sum(-1).mean(-1).sqrt()
+    places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+    apart = (places - other.to(points.dtype).apply(some)).square().sum(-1).mean(-1).sqrt()
     size = points.square().sum(-1).mean().sqrt()
     return apart > (0.1 * size).clamp_min(3.0)
 
 
-def confidence_of(signs: Signs) -> float:
-    """The estimated probability that a pose with these signs is right, between 0 and 1.
+def confidence_of(fit: FitStatistics) -> float:
+    """The estimated probability that a pose with these statistics is right, between 0 and 1.
 
-    A logistic function of the logarithms of `support` and of `support` over `rival`, and of `gap`,
-    fitted to pairs of scans that overlap little or not at all and to some that overlap well;
-    docs/limits.md says which, and how it fared on others. Poses that fit as well share the
-    probability among them, and a pose that little holds is never called confident.
+    The product of two probabilities. That the right pose was found at all is a logistic function
+    of the logarithms of `support` and `agreement`. That it is this one and not a rival goes by
+    their scores s, as s_1^g / (s_1^g + s_2^g + ...). All constants are fitted together, see
+    docs/limits.md. A pose that little holds is never called confident.
 
-    >>> round(confidence_of(Signs(support=100, rival=10, share=0.5, gap=0.15, equals=0)), 2)
-    0.94
-    >>> round(confidence_of(Signs(support=10, rival=10, share=0.2, gap=0.25, equals=0)), 2)
-    0.18
+    >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
+    0.99
+    >>> round(confidence_of(FitStatistics(support=10, agreement=0.5, share=0.2)), 2)
+    0.32
+    >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(1,))), 2)
+    0.49
     """
     value = (
-        _SUPPORT * math.log(signs.support + 1)
-        + _LEAD * math.log((signs.support + 1) / (signs.rival + 1))
-        - _GAP * signs.gap
-        - _BIAS
+        _SUPPORT * math.log(fit.support + 1) + _AGREEMENT * math.log(fit.agreement + 0.01) + _BIAS
     )
-    sure = 1 / (1 + math.exp(-value)) / (1 + signs.equals)
-    return sure * _LOOSE if signs.loose else sure
+    found = 1 / (1 + math.exp(-value))
+    best = 1 / (1 + sum(min(rival, 1e3) ** _RIVALRY for rival in fit.rivals))
+    return found * best * (_LOOSE if fit.loose else 1.0)
 
 
 class Freedom(NamedTuple):
@@ -181,13 +174,13 @@ def _axis(direction: Tensor) -> tuple[float, float, float]:
 
 
 def warnings_of(
-    pair: Pair, signs: Signs, freedom: Freedom, sizes: tuple[float, float]
+    pair: Pair, fit: FitStatistics, freedom: Freedom, sizes: tuple[float, float]
 ) -> list[str]:
     """What a user should know, one sentence each.
 
     Args:
         pair: the scans.
-        signs: of the pose.
+        fit: of the pose.
         freedom: of the pose.
         sizes: of source and target, in their own units.
     """
@@ -196,7 +189,7 @@ def warnings_of(
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
         # What lies on the other to the greater part is a part of it, and of the same scale.
-        known = unit_ratio(sizes) if signs.share < PART else None
+        known = unit_ratio(sizes) if fit.share < PART else None
         what = (
             f"perhaps {_UNITS[known]}: bring both to one unit first"
             if known
@@ -228,12 +221,12 @@ def warnings_of(
             f"about {_listed(freedom.turns)}"
         )
     # Where nothing meets, all poses are equally bad, which is no symmetry.
-    if signs.equals and signs.share > 0:
-        poses = "pose fits" if signs.equals == 1 else "poses fit"
-        found.append(f"symmetric: {signs.equals} clearly different {poses} about as well")
-    if signs.share < _LOW_OVERLAP:
+    if fit.equals and fit.share > 0:
+        poses = "pose fits" if fit.equals == 1 else "poses fit"
+        found.append(f"symmetric: {fit.equals} clearly different {poses} about as well")
+    if fit.share < _LOW_OVERLAP:
         found.append(
-            f"low overlap: {signs.share:.0%} of the smaller cloud lies on the other, "
+            f"low overlap: {fit.share:.0%} of the smaller cloud lies on the other, "
             "if the pose is right"
         )
     return found
