@@ -9,7 +9,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from spoonful.analysis.drawing import number
+from spoonful.analysis.plots import number
 from training_grid.runs import BASELINE
 from training_grid.student import Difference, Group, welch
 from training_grid.tables import Run, difference, errors_of, spread, table
@@ -42,11 +42,11 @@ def planned(runs: Sequence[Run]) -> str:
     """A table of the planned comparisons, with the paper's own above them."""
     found = welch(*PAPER)
     lines = [
-        "| comparison | runs | without | with | difference | p | in percent | verdict |",
+        "| comparison | runs | without | with | difference | p | difference, % | verdict |",
         "|---|---|---|---|---|---|---|---|",
         f"| the paper: DCP-v2, ModelNet40 | 26 and 26 | {PAPER[0].mean:.2f} ± "
         f"{PAPER[0].deviation:.2f} | {PAPER[1].mean:.2f} ± {PAPER[1].deviation:.2f} | "
-        f"{_limits(found)} | {found.p:.3f} | {_percent(found, PAPER[0].mean)} | helps |",
+        f"{_limits(found)} | {number(found.p)} | {_percent(found, PAPER[0].mean)} | helps |",
     ]
     base = errors_of(runs, BASELINE, TEST)
     for name in PRIMARY:
@@ -60,7 +60,7 @@ def planned(runs: Sequence[Run]) -> str:
         mean = statistics.fmean(without)
         lines.append(
             f"| `{name}` | {len(common)}, paired | {spread(without)} | "
-            f"{spread([errors[seed] for seed in common])} | {_limits(compared)} | {p:.3f} | "
+            f"{spread([errors[seed] for seed in common])} | {_limits(compared)} | {number(p)} | "
             f"{_percent(compared, mean)} | {verdict(compared, p, mean)} |"
         )
     return "\n".join(lines)

@@ -27,6 +27,7 @@ from spoonful.data import protocols
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.files import json_ready, write_whole
+from spoonful.geometry import SpoonfulLayer
 from spoonful.metrics import PoseErrors
 from spoonful.models import RegistrationModel
 from spoonful.names import named
@@ -377,8 +378,8 @@ def _trainer(
     """A run, or the rest of one that was stopped."""
 
     def told(step: int, speed: float, errors: Mapping[str, float]) -> None:
-        names = ("rotation_degrees", "correspondence", "extent_ratio", "rho_target")
-        names += ("divergence_target", "divergence_published_target")
+        names = ["rotation_degrees", "correspondence", "extent_ratio", "rho_target"]
+        names += ["divergence_target", "divergence_published_target"]
         text = ", ".join(f"{name} {errors[name]:.3g}" for name in names if name in errors)
         say(f"{job.name}: step {step}, {speed:.1f} steps/s, {text}")
 
@@ -388,6 +389,7 @@ def _trainer(
     trainer = ObservedTrainer(config, folder, corpus, group, device, quiet=True, told=told)
     if job.condition.startswith("published-"):
         own = trainer.model.refine
+        assert isinstance(own, SpoonfulLayer)
         trainer.model.refine = PublishedLayer(own.iterations, own.form)
     return trainer
 

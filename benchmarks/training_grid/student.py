@@ -37,11 +37,11 @@ class Difference(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Mean, standard deviation and number of some runs."""
+    """The mean, standard deviation and number of some runs."""
 
     mean: float
     deviation: float
-    count: int
+    size: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Group:
@@ -58,7 +58,7 @@ def paired(differences: Sequence[float], level: float = LEVEL) -> Difference:
     (2.0, -0.48, 0.074)
     """
     group = Group.of(differences)
-    return _found(group.mean, group.deviation / math.sqrt(group.count), group.count - 1, level)
+    return _found(group.mean, group.deviation / math.sqrt(group.size), group.size - 1, level)
 
 
 def welch(first: Group, second: Group, level: float = LEVEL) -> Difference:
@@ -70,10 +70,10 @@ def welch(first: Group, second: Group, level: float = LEVEL) -> Difference:
     >>> round(found.mean, 2), round(found.p, 3)
     (-0.95, 0.027)
     """
-    parts = [group.deviation**2 / group.count for group in (first, second)]
+    parts = [group.deviation**2 / group.size for group in (first, second)]
     freedom = math.nan
-    if min(first.count, second.count) > 1:
-        each = zip(parts, (first.count, second.count), strict=True)
+    if min(first.size, second.size) > 1:
+        each = zip(parts, (first.size, second.size), strict=True)
         freedom = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in each)
     return _found(second.mean - first.mean, math.sqrt(sum(parts)), freedom, level)
 

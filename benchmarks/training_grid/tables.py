@@ -156,9 +156,10 @@ def _heading(
     text = (
         f"**{runs[0]['model']}**: {steps} steps of {data['batch_size']} pairs{size} on "
         f"{data['corpus']}. Rotation error in degrees, mean ± standard deviation over seeds; below "
-        f"it the difference {to}, with its 95 % interval (Student's t over seeds)."
+        f"it the difference {to}, with its 95 % interval (Student's t over seeds) if there is more "
+        "than one seed."
     )
-    if compared:
+    if any(value.p == value.p for value in compared):
         decided = sum(value.decided for value in compared)
         text += (
             f" Of {len(compared)} differences, {decided} exclude zero (!); without any effect, "

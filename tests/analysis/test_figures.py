@@ -15,8 +15,7 @@ import torch
 from spoonful.analysis import cases as measures
 from spoonful.analysis import ours
 from spoonful.analysis.cases import Cases, growth, measure, resized, scaled
-from spoonful.analysis.drawing import Drawing
-from spoonful.analysis.plots import THEMES, styled
+from spoonful.analysis.plots import THEMES, Drawing, styled
 from spoonful.analysis.report import FIGURES, analyze, in_short
 from spoonful.analysis.subject import Curve, Subject, compared, last_layer, read_curves, small
 from spoonful.cli.app import run

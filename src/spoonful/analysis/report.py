@@ -1,4 +1,4 @@
-"""Figures on disk: vector and pixel files, their numbers, and one page that shows all of them."""
+"""Write figures as SVG and PNG files, their numbers, and one page with all of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import torch
 
 import spoonful
 from spoonful.analysis import ours, paper
-from spoonful.analysis.drawing import Drawing, Table
-from spoonful.analysis.plots import Mode, rendered, settled, styled
+from spoonful.analysis.plots import Drawing, Mode, Table, rendered, settled, styled
 from spoonful.analysis.subject import Subject
 from spoonful.files import plain
 from spoonful.names import named
@@ -35,16 +34,16 @@ FIGURES: dict[str, Callable[[Subject], Drawing]] = {
     "precision": ours.precision,
     "convergence": ours.convergence,
 }
-"""What there is to draw, by name: the paper's first, then ours."""
+"""All figures by name: the paper's first, then ours."""
 
 WITHOUT_MODEL = frozenset({"feasible-set", "rho-during-training"})
-"""Those that do not look at what the model makes of pairs."""
+"""Figures that do not need the model's results."""
 
 _MODES: tuple[Mode, Mode] = ("light", "dark")
 
 
 def check_names(names: Iterable[str]) -> list[str]:
-    """The names, or all there are if none are given.
+    """The names; those of all figures if there are none.
 
     >>> check_names(["precison"])
     Traceback (most recent call last):
@@ -69,9 +68,9 @@ def analyze(
         subject: the model and its data.
         out: the folder. It gets NAME.svg, NAME.png and NAME.csv of each figure, numbers.json with
             the single numbers found, and report.html, which begins with `in_short`.
-        names: of `FIGURES`; all of them if empty. What cannot be drawn of this subject is left
-            out, and the report says why.
-        say: is told the name of each figure as it is begun.
+        names: of `FIGURES`; all of them if empty. A figure that cannot be drawn of this subject
+            is left out, and the report says why.
+        say: called with the name of each figure before it is drawn.
 
     Returns:
         The report's path.
@@ -85,7 +84,7 @@ def analyze(
             say(name)
         try:
             if name not in WITHOUT_MODEL:
-                _ = subject.cases  # says so where a model makes no matches
+                _ = subject.cases  # raises if the model makes no matches
             drawing = FIGURES[name](subject)
         except ValueError as error:
             if len(chosen) == 1:
@@ -126,12 +125,12 @@ def analyze(
 
 
 def in_short(subject: Subject, names: Sequence[str] = ()) -> Drawing | None:
-    """What the report begins with; None where no figure of `names` looks at the model's matches."""
+    """The first section of the report; None if no figure of `names` needs the model's matches."""
     if WITHOUT_MODEL.issuperset(check_names(names)):
         return None
     try:
         return ours.in_short(subject)
-    except ValueError:  # it makes no matches, as the figures will say
+    except ValueError:  # it makes no matches, as the figures say
         return None
 
 
@@ -139,7 +138,6 @@ def _section(name: str, drawing: Drawing, pictures: Mapping[str, bytes]) -> str:
     parts = [f'<section id="{name}"><h2>{html.escape(drawing.title)}</h2>']
     if pictures:
         light, dark = (_embedded(pictures[mode]) for mode in _MODES)
-        # A width in em keeps the drawing's type at the size of the page's.
         width = _width(pictures["light"])
         parts.append(
             f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
@@ -165,7 +163,7 @@ def _embedded(svg: bytes) -> str:
 
 
 def _width(svg: bytes) -> float:
-    """The drawing's width on screen: its points, half as large again."""
+    """The drawing's width on screen, in pixels."""
     match = re.search(rb'<svg[^>]*\bwidth="([\d.]+)pt"', svg)
     return 1.6 * float(match.group(1)) if match else 640.0
 

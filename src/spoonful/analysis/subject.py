@@ -1,6 +1,6 @@
-"""What is analysed: a model, pairs to try it on, and how it was trained.
+"""The model to analyse, pairs to test it on, and how it was trained.
 
-Without a model of your own, one so small that it trains in seconds stands in for it.
+Without a model of your own, a small one is trained in seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SMALL = (
 
 
 class Curve(NamedTuple):
-    """How a training run went: its name, and values over steps, from the lines of its log."""
+    """The name of a training run, and the lines of its log."""
 
     name: str
     lines: list[dict[str, Any]]
@@ -79,13 +79,13 @@ Key = tuple[Form, str]
 
 
 class Epoch(NamedTuple):
-    """A stretch of training.
+    """Some training steps.
 
     Attributes:
-        cases: the matched clouds it met.
+        cases: the matched clouds of all steps.
         steps: what the layer changed in each step.
-        shrunk: what it would have changed, had the matches had another extent: 1 to 1/50 of the
-            source's.
+        shrunk: the extent of the matches over that of the source, from 1 to 1/50, and what the
+            layer would have changed with matches of that extent.
     """
 
     cases: Cases
@@ -95,19 +95,19 @@ class Epoch(NamedTuple):
 
 @dataclass
 class Subject:
-    """A model to be analysed.
+    """A model to analyse.
 
     Attributes:
         name: as printed.
         model: the network, in eval mode.
-        data: the shapes to test on.
-        training_data: those to train on.
-        protocol: the card pairs are made by.
-        config: how it was trained, where that is known.
-        curves: logs of training runs to show, its own first.
-        pairs: how many test pairs to look at.
-        steps: how many training steps to take for what is measured in training.
-        batch_size: pairs in such a step.
+        data: the test shapes.
+        training_data: the training shapes.
+        protocol: the card for making pairs.
+        config: how it was trained, if known.
+        curves: logs of training runs to show.
+        pairs: the number of test pairs.
+        steps: the number of training steps, for figures about training.
+        batch_size: pairs per step.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Subject:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The model's device."""
         return next(self.model.parameters()).device
 
     @cached_property
@@ -133,7 +133,7 @@ class Subject:
 
     @cached_property
     def noisy(self) -> list[Batch]:
-        """The test pairs with noise on the source, which the paper's table of errors is of."""
+        """The test pairs with noise on the source, as in the paper's table of errors."""
         noise = protocols.get("dcp-noise").noise
         return self._test_batches(replace(self.protocol, noise=noise))
 
@@ -143,35 +143,31 @@ class Subject:
         items = test_items(protocol, self.data)
         count = min(self.pairs, len(items))
         chosen = [items[i * len(items) // count] for i in range(count)]
-        size = self.batch_size
-        made = [collate(chosen[i : i + size]) for i in range(0, count, size)]
-        return [self._dressed(batch) for batch in made]
-
-    def _dressed(self, batch: Batch) -> Batch:
-        batch = replace(batch, clean=None)
-        if not self.model.needs_normals:
-            batch = replace(batch, source_normals=None, target_normals=None)
-        return batch.to(self.device)
+        made = []
+        for first in range(0, count, self.batch_size):
+            batch = replace(collate(chosen[first : first + self.batch_size]), clean=None)
+            if not self.model.needs_normals:
+                batch = replace(batch, source_normals=None, target_normals=None)
+            made.append(batch.to(self.device))
+        return made
 
     @cached_property
     def found(self) -> list[Registration]:
-        """What the model makes of the test pairs."""
+        """The model's results for the test pairs."""
         with torch.no_grad():
             return [self.model(batch) for batch in self.batches]
 
     @cached_property
     def cases(self) -> Cases:
-        """The test pairs as the layer would meet them."""
-        return Cases.joined(
-            _cases(batch, found) for batch, found in zip(self.batches, self.found, strict=True)
-        )
+        """The matched clouds of the test pairs."""
+        return Cases.joined(map(_cases, self.batches, self.found))
 
     @cached_property
     def epoch(self) -> Epoch:
-        """A stretch of training with the layer, from fresh weights, as in the paper.
+        """Training steps with the layer from fresh weights, as in the paper.
 
-        In each step the gradient of the last layer is taken with and without the refinement, from
-        the same matches; training follows the one with it, in target form.
+        In each step the gradient of the last layer is computed with and without the refinement,
+        from the same matches. Training follows the loss with the target form.
         """
         model = self.fresh().train()
         lr = 1e-3 if self.config is None else self.config.optimizer.lr
@@ -191,7 +187,7 @@ class Subject:
 
     @cached_property
     def measured(self) -> dict[str, Tensor]:
-        """`measure` of the cases of that epoch, and then of the same with resized matches.
+        """`measure` of the cases of `epoch`, then of the same with resized matches.
 
         In target form and float32, as in the paper.
         """
@@ -199,15 +195,13 @@ class Subject:
         return {name: torch.cat([each[name] for each in both]) for name in both[0]}
 
     def training_batches(self, count: int) -> Iterator[Batch]:
-        """Pairs as the model is trained on."""
+        """`count` batches of training pairs."""
         corpus = self.protocol.select(self.training_data, "train").to(self.device)
-        everything = replace(self.protocol, categories="all")
-        generator = torch.Generator(self.device).manual_seed(0)
         source = PairGenerator(
-            everything,
+            replace(self.protocol, categories="all"),
             corpus,
             batch_size=min(self.batch_size, len(corpus)),
-            generator=generator,
+            generator=torch.Generator(self.device).manual_seed(0),
             normals=self.model.needs_normals,
         )
         taken = 0
@@ -219,7 +213,7 @@ class Subject:
                 yield batch
 
     def fresh(self) -> RegistrationModel:
-        """The same network as it was before training, or a copy of it where that is not known."""
+        """The network before training; a copy of the model if its configuration is not known."""
         if self.config is None:
             return without_layer(copy.deepcopy(self.model))
         torch.manual_seed(self.config.seed)
@@ -227,7 +221,7 @@ class Subject:
 
 
 def without_layer(model: RegistrationModel) -> RegistrationModel:
-    """The model with Kabsch alone: refinements are made of its matches, beside it."""
+    """The model with Kabsch alone: the analysis refines its matches separately."""
     if isinstance(model, (DCP, RPMNet)):
         model.refine = None
     return model
@@ -240,39 +234,48 @@ def compared(
 
     Args:
         model: the network.
-        found: what it made of the batch, with gradients.
+        found: its results for the batch, with gradients.
         batch: the pairs.
-        extent: scale the matches first, to so many times the extent of the source.
+        extent: scale the matches first, to this many times the extent of the source.
 
     Returns:
         What the layer changes in the last layer's gradient, and the loss with the layer in target
-        form, to train on.
+        form.
     """
     truth = batch.pose
     if found.matches is None or truth is None:
         raise ValueError("this needs a model that matches points, and pairs with known poses")
     parameters = last_layer(model)
-    source, matches, weights = batch.source, found.matches, found.weights
+    matches, weights = found.matches, found.weights
     if extent is not None:
-        matches = with_extent(matches, source, extent, weights)
+        matches = with_extent(matches, batch.source, extent, weights)
+
+    def loss_of(layer: SpoonfulLayer | None, dtype: torch.dtype) -> tuple[Tensor, Pose]:
+        poses = align(
+            layer,
+            batch.source.to(dtype),
+            matches.to(dtype),
+            weights=None if weights is None else weights.to(dtype),
+            mask=batch.source_mask,
+        )
+        true = truth.to(dtype)
+        return over_poses(lambda pose: dcp_loss(pose, true), poses), poses
+
+    def gradient(loss: Tensor) -> Tensor:
+        parts = torch.autograd.grad(loss, parameters, retain_graph=True)
+        return torch.cat([part.flatten() for part in parts]).double()
+
     changes: dict[Key, Step] = {}
     total = torch.zeros(())
     for precision, dtype in (("float32", matches.dtype), ("float64", torch.float64)):
-        here = _Matched(
-            source.to(dtype),
-            matches.to(dtype),
-            None if weights is None else weights.to(dtype),
-            batch.source_mask,
-            truth.to(dtype),
-        )
-        plain = _gradient(here.loss(None)[0], parameters)
+        plain = gradient(loss_of(None, dtype)[0])
         for form in FORMS:
-            loss, poses = here.loss(SpoonfulLayer(form=form))
+            loss, poses = loss_of(SpoonfulLayer(form=form), dtype)
             if (form, precision) == ("target", "float32"):
                 total = loss
             rotation = poses.rotation.detach()
             gaps = torch.linalg.matrix_norm(rotation[:, 1:] - rotation[:, :1]).sum(1)
-            difference = (_gradient(loss, parameters) - plain).abs()
+            difference = (gradient(loss) - plain).abs()
             kept = plain != 0
             changes[form, precision] = Step(
                 float(gaps.mean()),
@@ -282,30 +285,10 @@ def compared(
     return changes, total
 
 
-class _Matched(NamedTuple):
-    """Matched clouds in some precision, and the poses they should have."""
-
-    source: Tensor
-    matches: Tensor
-    weights: Tensor | None
-    mask: Tensor | None
-    truth: Pose
-
-    def loss(self, layer: SpoonfulLayer | None) -> tuple[Tensor, Pose]:
-        """DCP's loss over the poses of Kabsch and a layer, and these poses."""
-        poses = align(layer, self.source, self.matches, weights=self.weights, mask=self.mask)
-        return over_poses(lambda pose: dcp_loss(pose, self.truth), poses), poses
-
-
-def _gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    parts = torch.autograd.grad(loss, parameters, retain_graph=True)
-    return torch.cat([part.flatten() for part in parts]).double()
-
-
 def last_layer(model: nn.Module) -> list[Tensor]:
-    """The parameters of the last layer before matches are made.
+    """The parameters of the last layer before the matches.
 
-    Of DCP-v2 these are scale and shift of the norm at the end of its decoder, as in the paper.
+    For DCP-v2, scale and shift of the norm at the end of its decoder, as in the paper.
 
     >>> [tuple(p.shape) for p in last_layer(DCP(emb_dims=32, ff_dims=64))]
     [(32,), (32,)]
@@ -315,12 +298,9 @@ def last_layer(model: nn.Module) -> list[Tensor]:
         part = model.pointer if any(True for _ in model.pointer.parameters()) else model.emb_nn
     elif isinstance(model, RPMNet):
         part = model.feat_extractor
-    leaves = [
-        own
-        for module in part.modules()
-        if (own := [p for p in module.parameters(recurse=False) if p.requires_grad])
-    ]
-    return list(leaves[-1])
+    layers = [list(module.parameters(recurse=False)) for module in part.modules()]
+    learned: list[list[Tensor]] = [[p for p in own if p.requires_grad] for own in layers]
+    return [own for own in learned if own][-1]
 
 
 def _cases(batch: Batch, found: Registration) -> Cases:
@@ -330,44 +310,37 @@ def _cases(batch: Batch, found: Registration) -> Cases:
     return Cases(batch.source.cpu(), found.matches.detach().float().cpu(), weights)
 
 
-# --- where subjects come from ---
-
-
 def small(*, pairs: int = 64, steps: int = 48, trained: bool = True) -> Subject:
-    """A little DCP, trained for some seconds on the embedded corpus: with Kabsch, and perturbed.
+    """A small DCP, trained for seconds on the embedded corpus: with Kabsch, and perturbed.
 
     Args:
-        pairs: test pairs to look at.
-        steps: training steps to take where training is looked at.
-        trained: False leaves it as it is made, without curves, for what does not look at it.
+        pairs: the number of test pairs.
+        steps: the number of training steps, for figures about training.
+        trained: False leaves it untrained and without curves, for figures that do not need it.
     """
     curves: list[Curve] = []
     config = override(Config(), _SMALL)
     model = build.model(config).eval()
-    shapes = {
-        split: synthetic.load(split, per_category=6, points=192) for split in ("train", "test")
-    }
+    train_shapes, test_shapes = (
+        synthetic.load(split, per_category=6, points=192) for split in ("train", "test")
+    )
     modes = {"perturbed start, 60°": "perturbed", "Kabsch alone": "none"} if trained else {}
     for label, mode in modes.items():
         with tempfile.TemporaryDirectory() as folder:
-            train(
-                override(config, [f"refine={mode}"]),
-                out=folder,
-                corpus=shapes["train"],
-                quiet=True,
-            )
+            chosen = override(config, [f"refine={mode}"])
+            train(chosen, out=folder, corpus=train_shapes, quiet=True)
             curves.insert(0, Curve(label, _log(Path(folder))))
             model = checkpoint.load_model(folder)
     return Subject(
-        name="a small DCP, trained briefly on the embedded corpus",
-        model=model,
-        data=shapes["test"],
-        training_data=shapes["train"],
-        protocol=build.protocol(config),
-        config=config,
-        curves=curves,
-        pairs=pairs,
-        steps=steps,
+        "a small DCP, trained briefly on the embedded corpus",
+        model,
+        test_shapes,
+        train_shapes,
+        build.protocol(config),
+        config,
+        curves,
+        pairs,
+        steps,
     )
 
 
@@ -390,12 +363,12 @@ def open_subject(
             name of weights that come with the package.
         data: as for `spoonful evaluate`.
         protocol: a card; None for the one it was trained with, or dcp-unseen.
-        points: of a cloud; None for the card's.
-        pairs: test pairs to look at.
-        steps: training steps to take where training is looked at.
-        batch_size: of both.
-        runs: folders of training runs, or of results of the experiment, whose logs are shown.
-        device: where.
+        points: points per cloud; None for the card's.
+        pairs: the number of test pairs.
+        steps: the number of training steps, for figures about training.
+        batch_size: pairs per batch.
+        runs: folders of training runs, or of experiment results, whose logs are shown.
+        device: the device to compute on.
 
     Raises:
         ValueError: it is not a model that matches points.
@@ -406,12 +379,10 @@ def open_subject(
         raise ValueError(f"{model} is no network; the analysis is of networks that match points")
     known = method.training.get("config")
     config = None if known is None else from_dict(known)
-    name = protocol or (config.data.protocol if config is not None else "dcp-unseen")
-    card = protocols.get(name)
+    card = protocols.get(protocol or ("dcp-unseen" if config is None else config.data.protocol))
+    points = points or (None if config is None else config.data.points)
     if points is not None:
         card = replace(card, points=points)
-    elif config is not None:
-        card = card if config.data.points is None else replace(card, points=config.data.points)
     corpus, others = open_data(data, "test", card), open_data(data, "train", card)
     if not isinstance(corpus, Corpus) or not isinstance(others, Corpus):
         raise ValueError(f"the analysis is of shapes, and {data} holds scans")
@@ -422,22 +393,14 @@ def open_subject(
             curves.append(Curve(folder.name, lines))
     for run in runs:
         curves += read_curves(run)
+    network = without_layer(network).to(device).eval()
     return Subject(
-        method.name,
-        without_layer(network).to(device).eval(),
-        corpus,
-        others,
-        card,
-        config,
-        curves,
-        pairs,
-        steps,
-        batch_size,
+        method.name, network, corpus, others, card, config, curves, pairs, steps, batch_size
     )
 
 
 def read_curves(folder: str | Path) -> list[Curve]:
-    """The logs in a folder: of one training run, or of each run of the experiment's results."""
+    """The logs in a folder: of one training run, or of each run of an experiment's results."""
     folder = Path(folder)
     if lines := _log(folder):
         return [Curve(folder.name, lines)]
@@ -445,15 +408,14 @@ def read_curves(folder: str | Path) -> list[Curve]:
     for path in sorted(folder.glob("*-seed*.json")):
         content = json.loads(path.read_text())
         first = {"step": 0, "validation": content["untrained"]}
-        name = f"{content['model']} {content['condition']}"
-        found.append(Curve(name, [first, *content["log"]]))
+        found.append(Curve(f"{content['model']} {content['condition']}", [first, *content["log"]]))
     if not found:
         raise ValueError(f"{folder} holds no log of a training run, and no results of experiments")
     return found
 
 
 def _log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log, after one of the untrained network where that is known."""
+    """The lines of a run's log, after one for the untrained network if its errors are known."""
     lines = Journal(folder).lines()
     result = folder / checkpoint.RESULT
     if lines and result.is_file():
