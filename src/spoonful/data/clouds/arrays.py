@@ -1,8 +1,9 @@
-"""What every format's reader hands on: plain arrays, before anyone has judged them."""
+"""The arrays that every reader returns, and the columns that every writer takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +26,29 @@ _COLOR = (("red", "green", "blue"), ("r", "g", "b"))
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays as a file has them.
+    """Arrays as a file has them, not yet checked.
 
     Attributes:
         vertices: (V, 3), any real dtype.
         faces: (F, 3) int64 in memory of its own, or None for a cloud.
         normals: (V, 3), not necessarily of length one, or None.
         colors: (V, 3), bytes, 16-bit numbers or fractions, or None.
+        fields: returns all columns of the file, (V,) each, by name.
+        header: what a writer of the same format can use again.
     """
 
     vertices: NDArray[Any]
     faces: NDArray[Any] | None = None
     normals: NDArray[Any] | None = None
     colors: NDArray[Any] | None = None
+    fields: Callable[[], Mapping[str, NDArray[Any]]] = dict
+    header: Any = None
 
 
-def from_columns(columns: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Columns by their names, whatever their order and capitals: x, y, z, nx, red and so on."""
+def from_columns(
+    columns: Mapping[str, NDArray[Any]], faces: NDArray[Any] | None = None, header: Any = None
+) -> Arrays:
+    """Find positions, normals and colours among columns by their names, in any order and case."""
     named = {name.lower(): column for name, column in columns.items()}
     if any(name not in named for name in _POSITION):
         raise ValueError(f"there are no columns x, y, z, only {', '.join(columns) or 'nothing'}")
@@ -54,7 +61,20 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> Arrays:
 
     vertices = stack([_POSITION])
     assert vertices is not None
-    return Arrays(vertices, normals=stack(_NORMAL), colors=stack(_COLOR))
+    return Arrays(vertices, faces, stack(_NORMAL), stack(_COLOR), lambda: columns, header)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise if two columns have the name of a position, normal or colour.
+
+    >>> check_names(["x", "y", "z", "X"])
+    Traceback (most recent call last):
+    ValueError: it has 2 columns named 'x'
+    """
+    used = {name for group in ((_POSITION,), _NORMAL, _COLOR) for names in group for name in names}
+    for name, count in Counter(name.lower() for name in names).items():
+        if count > 1 and name in used:
+            raise ValueError(f"it has {count} columns named {name!r}")
 
 
 MOST_COLUMNS = 64  # of a table of three rows; one with more is a cloud that lies on its side
@@ -160,19 +180,31 @@ def _part(loaded: Mapping[str, Any]) -> Arrays:
     )
 
 
-def columns_of(shape: Cloud | Mesh) -> dict[str, NDArray[Any]]:
-    """All that a cloud or mesh carries, by the names that `from_columns` and PLY know."""
+def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[Any]]:
+    """All columns of a cloud or mesh, in the order of the file that it was read from.
+
+    Positions, normals and colours are named x, y, z, nx, ny, nz, red, green, blue.
+
+    Args:
+        shape: the cloud or mesh.
+        raw: colours as the file had them, rather than as bytes.
+    """
     points = shape.points if isinstance(shape, Cloud) else shape.vertices
-    blocks = {("x", "y", "z"): points}
+    blocks = [((_POSITION,), points)]
     if isinstance(shape, Cloud) and shape.normals is not None:
-        blocks[_NORMAL[0]] = shape.normals.to(points.dtype)
-    if shape.colors is not None:
-        blocks[_COLOR[0]] = shape.colors
-    return {
-        name: column
-        for names, block in blocks.items()
-        for name, column in zip(names, block.detach().cpu().numpy().T, strict=True)
-    }
+        blocks.append((_NORMAL, shape.normals.to(points.dtype)))
+    names = {name.lower(): name for name in shape.fields}
+    if shape.colors is not None and not (raw and any(map(set(names).issuperset, _COLOR))):
+        blocks.append((_COLOR, shape.colors))
+    columns = dict(shape.fields)
+    for choices, block in blocks:
+        given = next((choice for choice in choices if set(choice) <= set(names)), ())
+        for name in given:
+            columns[names[name]] = None  # keeps its place
+        renamed = dict(zip((names[name] for name in given), choices[0], strict=False))
+        columns = {renamed.get(name, name): column for name, column in columns.items()}
+        columns |= zip(choices[0], block.detach().cpu().numpy().T, strict=True)
+    return columns
 
 
 def text_format(dtype: Any) -> str:
