@@ -7,21 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.data.clouds.types import COLOR, NORMAL, POSITION, STANDARD, Cloud, Mesh
 from spoonful.extras import require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 np = require("numpy", extra="data", why="Reading and writing point clouds")
-
-_POSITION = ("x", "y", "z")
-_NORMAL = (
-    ("nx", "ny", "nz"),
-    ("normal_x", "normal_y", "normal_z"),
-    ("normalx", "normaly", "normalz"),
-)
-_COLOR = (("red", "green", "blue"), ("r", "g", "b"))
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ def from_columns(
 ) -> Arrays:
     """Find positions, normals and colours among columns by their names, in any order and case."""
     named = {name.lower(): column for name, column in columns.items()}
-    if any(name not in named for name in _POSITION):
+    if any(name not in named for name in POSITION):
         raise ValueError(f"there are no columns x, y, z, only {', '.join(columns) or 'nothing'}")
 
     def stack(choices: Iterable[tuple[str, ...]]) -> NDArray[Any] | None:
@@ -59,9 +51,9 @@ def from_columns(
                 return np.stack([named[name] for name in names], axis=-1)
         return None
 
-    vertices = stack([_POSITION])
+    vertices = stack([POSITION])
     assert vertices is not None
-    return Arrays(vertices, faces, stack(_NORMAL), stack(_COLOR), lambda: columns, header)
+    return Arrays(vertices, faces, stack(NORMAL), stack(COLOR), lambda: columns, header)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -71,9 +63,8 @@ def check_names(names: Sequence[str]) -> None:
     Traceback (most recent call last):
     ValueError: it has 2 columns named 'x'
     """
-    used = {name for group in ((_POSITION,), _NORMAL, _COLOR) for names in group for name in names}
     for name, count in Counter(name.lower() for name in names).items():
-        if count > 1 and name in used:
+        if count > 1 and name in STANDARD:
             raise ValueError(f"it has {count} columns named {name!r}")
 
 
@@ -190,12 +181,12 @@ def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[A
         raw: colours as the file had them, rather than as bytes.
     """
     points = shape.points if isinstance(shape, Cloud) else shape.vertices
-    blocks = [((_POSITION,), points)]
+    blocks: list[tuple[tuple[tuple[str, ...], ...], Any]] = [((POSITION,), points)]
     if isinstance(shape, Cloud) and shape.normals is not None:
-        blocks.append((_NORMAL, shape.normals.to(points.dtype)))
+        blocks.append((NORMAL, shape.normals.to(points.dtype)))
     names = {name.lower(): name for name in shape.fields}
-    if shape.colors is not None and not (raw and any(map(set(names).issuperset, _COLOR))):
-        blocks.append((_COLOR, shape.colors))
+    if shape.colors is not None and not (raw and any(map(set(names).issuperset, COLOR))):
+        blocks.append((COLOR, shape.colors))
     columns = dict(shape.fields)
     for choices, block in blocks:
         given = next((choice for choice in choices if set(choice) <= set(names)), ())

@@ -96,16 +96,15 @@ def rows_of(text: bytes, lines: NDArray[Any] | int = 1) -> Rows:
     if text and not text.endswith(b"\n"):
         ends = np.append(ends, len(data))
     counts = np.diff(np.searchsorted(tokens, ends), prepend=0)
-    if isinstance(lines, int):
-        lines = np.arange(lines, lines + len(counts))
+    numbers = np.arange(lines, lines + len(counts)) if isinstance(lines, int) else lines
     try:
         values = np.fromstring(text, sep=" ") if len(tokens) else np.zeros(0)
         if len(values) != len(tokens):
             raise ValueError("two numbers without a space between them")
     except (ValueError, DeprecationWarning):
-        raise _culprit(text, lines) from None
+        raise _culprit(text, numbers) from None
     filled = counts > 0
-    return Rows(values, counts[filled], lines[filled])
+    return Rows(values, counts[filled], numbers[filled])
 
 
 def whole(values: NDArray[Any], rows: Rows, low: int, high: int, starts: Any = None) -> Any:

@@ -240,7 +240,8 @@ def _lists(
                     return none, none, end
                 counts = np.full(element.count, first)
                 return _positions(rows["corners"].ravel()), counts, end
-    corners, sizes = [], []
+    corners: list[Any] = []
+    sizes: list[int] = []
     for _ in range(element.count):
         for name, kind, length in element.properties:
             count = 1

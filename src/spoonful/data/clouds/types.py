@@ -12,6 +12,19 @@ from torch import Tensor
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import sample_surface
 
+# The names of columns for positions, normals and colours; the first of each are written.
+POSITION = ("x", "y", "z")
+NORMAL = (
+    ("nx", "ny", "nz"),
+    ("normal_x", "normal_y", "normal_z"),
+    ("normalx", "normaly", "normalz"),
+)
+COLOR = (("red", "green", "blue"), ("r", "g", "b"))
+STANDARD = frozenset(
+    name for group in ((POSITION,), NORMAL, COLOR, (("rgb", "rgba"),)) for names in group
+    for name in names
+)  # fmt: skip
+
 
 class CloudFileError(ValueError):
     """A file does not hold what it should; the message opens with the file's name."""
