@@ -18,7 +18,7 @@ from spoonful.cli import batch
 from spoonful.cli.app import run
 from spoonful.cli.serve import listen
 from spoonful.data import synthetic
-from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
+from spoonful.data.clouds import Cloud, Mesh, read, read_cloud, read_mesh, write_cloud, write_mesh
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.metrics import rotation_error_degrees
@@ -369,6 +369,22 @@ def test_scales_that_differ_name_the_option(
 def test_names_cannot_steer_the_terminal(scans: Path, capsys: Any) -> None:
     assert run(["register", PAIR[0], "no\x1b[2Jfile.ply"]) == 2
     assert capsys.readouterr().err == "error: no?[2Jfile.ply: no such file\n"
+
+
+def test_columns_of_a_scan_are_kept_or_named(scans: Path, capsys: Any) -> None:
+    given = read_cloud(PAIR[0])
+    label = torch.arange(len(given)).to(torch.int32).numpy()
+    write_cloud("labelled.ply", replace(given, fields={"label": label}))
+    words = ["register", "labelled.ply", "target.pcd"]
+    for suffix in (".ply", ".pcd"):
+        assert run([*words, "-o", f"aligned{suffix}"]) == 0
+        assert "not kept" not in capsys.readouterr().out
+        kept = read(f"aligned{suffix}", fields=True).fields["label"]
+        assert kept.tolist() == label.tolist()
+    assert run([*words, "-o", "aligned.obj"]) == 0
+    assert re.search(r"^not kept +label \(aligned.obj\)$", capsys.readouterr().out, re.MULTILINE)
+    assert run([*words, "-o", "aligned.obj", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_kept"] == ["label"]
 
 
 def test_a_new_folder_is_named(scans: Path, capsys: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import json
 import struct
@@ -12,6 +13,7 @@ from pathlib import Path
 import torch
 from hypothesis import strategies as st
 
+from clouds.e57_file import e57_file
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, write_cloud, write_mesh
 
 POLYGONS = b"""ply
@@ -42,6 +44,23 @@ facet normal 0 0 1
  endloop
 endfacet
 endsolid corner
+"""
+PTS = b"3\n1.5 2 3 -1200 10 20 30\n4 5 6 800 40 50 60\n7 8 9 2047 70 80 90\n"
+# Two by two pixels, one of them empty, moved by (100, 0, 0) and turned by 90 degrees about z.
+PTX = b"""2
+2
+100 0 0
+1 0 0
+0 1 0
+0 0 1
+0 1 0 0
+-1 0 0 0
+0 0 1 0
+100 0 0 1
+1 0 0 0.5 10 20 30
+0 0 0 0.5 0 0 0
+0 2 0 0.25 40 50 60
+0 0 3 1 70 80 90
 """
 
 
@@ -115,9 +134,16 @@ def seeds() -> dict[str, tuple[str, bytes]]:
         "laz-layered": (".laz", layered_laz()),
         "gltf-tree": (".gltf", gltf_tree()),
         "xyz-bare": (".xyz", b"# x y z\n0 0 0\n1 0 0\n0 1 0\n"),
+        "pts-cloud": (".pts", PTS),
+        "ptx-cloud": (".ptx", PTX),
     }
+    if importlib.util.find_spec("e57"):
+        points = small_cloud().points.tolist()
+        files["e57-cloud"] = (".e57", e57_file(points, [i / 20 for i in range(20)]))
     with tempfile.TemporaryDirectory() as folder:
         for suffix, kind in FORMATS.items():
+            if not kind.write:
+                continue
             path = Path(folder) / f"seed{suffix}"
             for encoding in kind.encodings or (None,):
                 name = f"{suffix[1:]}-{encoding or 'cloud'}"

@@ -25,7 +25,7 @@ WRITABLE = [
     pytest.param(suffix, encoding, id=f"{suffix[1:]}-{encoding or 'default'}")
     for suffix, kind in FORMATS.items()
     for encoding in kind.encodings or (None,)
-    if suffix != ".stl"
+    if suffix != ".stl" and kind.write
 ]
 WITHOUT_NORMALS = {".off", ".gltf", ".glb"}
 WITHOUT_COLORS = {".off", ".npy"}
@@ -220,6 +220,11 @@ def test_obj_with_groups_textures_and_polygons(tmp_path: Path) -> None:
     assert torch.equal(
         mesh.vertices[mesh.faces[-1]][:, :2].long(), torch.tensor([[0, 0], [1, 0], [0, 1]])
     )
+
+
+def test_obj_counts_backwards_from_the_line_it_stands_on(tmp_path: Path) -> None:
+    (tmp_path / "a.obj").write_bytes(b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf -3 -2 -1\nv 5 5 5\n")
+    assert read_mesh(tmp_path / "a.obj").faces.tolist() == [[0, 1, 2]]
 
 
 def test_off_with_its_counts_on_the_first_line(tmp_path: Path) -> None:

@@ -106,12 +106,15 @@ def register_command(
     found = outputs.alignment
     if as_json:
         written = {name: str(path) for name, path in outputs.written.items()}
-        typer.echo(json.dumps(outputs.record | {"written": written}, indent=1))
+        more = {"written": written, "not_kept": outputs.not_kept}
+        typer.echo(json.dumps(outputs.record | more, indent=1))
     else:
         console = Console(soft_wrap=True, highlight=False)
         show(console, found, unit, outputs.written, scale)
         for folder in filter(Path.exists, dict.fromkeys(new)):
             line(console, "note", f"made the folder {folder}", "dim")
+        if outputs.not_kept:
+            line(console, "not kept", f"{', '.join(outputs.not_kept)} ({output})", "yellow")
         advice = next_step(found, method, started=init is not None, page=report)
         if advice:
             line(console, "next", advice, "bold")
@@ -158,7 +161,7 @@ def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None
             raise ValueError(f"{name} and {taken[path.resolve()]} name the same file, {path}")
         taken[path.resolve()] = name
     if outputs["-o"] is not None:
-        format_of(outputs["-o"])
+        format_of(outputs["-o"], write=True)
     check_page("--report", outputs["--report"])
 
 

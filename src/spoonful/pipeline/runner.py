@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from spoonful.data.clouds import Cloud, Mesh, read, write_cloud, write_mesh
+from spoonful.data.clouds import Cloud, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.data.clouds.formats import format_of
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
@@ -114,12 +114,14 @@ class Outputs:
         alignment: the result.
         record: the result as JSON, `Alignment.summary` with the files' names.
         written: the files that were written, by "aligned", "pose" and "report".
+        not_kept: what the format of the aligned file could not hold, such as "intensity".
         failures: the errors of those that could not be written, by the same names.
     """
 
     alignment: Alignment
     record: dict[str, Any]
     written: dict[str, Path]
+    not_kept: list[str]
     failures: dict[str, Exception]
 
 
@@ -131,7 +133,9 @@ def run(request: Request) -> Outputs:
     Raises:
         ValueError, OSError: a file cannot be read, or holds nothing that can be registered.
     """
-    source, target = (read(path, drop_nonfinite=True) for path in (request.source, request.target))
+    # The other columns of the source, such as intensity, are wanted only if it is written.
+    source = read(request.source, drop_nonfinite=True, fields=bool(request.output))
+    target = read(request.target, drop_nonfinite=True)
     output = Path(request.output)
     if output.suffix.lower() == ".stl" and isinstance(source, Cloud):
         raise ValueError(
@@ -151,8 +155,12 @@ def run(request: Request) -> Outputs:
     about: dict[str, Any] = names | {"unit": request.unit or None}
     if request.scale is not None:
         about["source_scale"] = request.scale
+    not_kept: list[str] = []
     writers: dict[str, tuple[str, Callable[[str], object]]] = {
-        "aligned": (request.output, partial(_write_moved, shape=source, found=alignment)),
+        "aligned": (
+            request.output,
+            partial(_write_moved, shape=source, found=alignment, not_kept=not_kept),
+        ),
         "pose": (request.pose, partial(alignment.save, **about)),
         "report": (request.report, partial(_write_page, request=request, found=alignment)),
     }
@@ -167,14 +175,15 @@ def run(request: Request) -> Outputs:
                 failures[name] = OSError(f"{path}: {error.strerror or error}")
             except Exception as error:
                 failures[name] = error
-    return Outputs(alignment, alignment.summary(**about), written, failures)
+    return Outputs(alignment, alignment.summary(**about), written, not_kept, failures)
 
 
-def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment) -> None:
-    """Write the source at the pose that was found; a mesh as a mesh if the format has triangles."""
-    if isinstance(shape, Mesh) and not format_of(Path(path)).meshes:
-        shape = found.source
+def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: list[str]) -> None:
+    """Write the source at the pose that was found, and add to `not_kept` what the file lacks."""
     result = moved(shape, found.pose)
+    not_kept += lost(path, result)
+    if isinstance(result, Mesh) and not format_of(Path(path)).meshes:
+        result = moved(found.source, found.pose)
     if isinstance(result, Mesh):
         write_mesh(path, result)
     else:

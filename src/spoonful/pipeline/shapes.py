@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,20 +21,37 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     >>> scaled(Cloud(torch.tensor([[1000.0, 0, 500]])), 0.001).points
     tensor([[1.0000, 0.0000, 0.5000]])
     """
+    header = shape.header
+    if hasattr(header, "scales"):  # LAS: the steps of its coordinates
+        header = copy.deepcopy(header)
+        header.scales, header.offsets = header.scales * factor, header.offsets * factor
     if isinstance(shape, Mesh):
-        return replace(shape, vertices=shape.vertices * factor)
-    return replace(shape, points=shape.points * factor)
+        return replace(shape, vertices=shape.vertices * factor, header=header)
+    return replace(shape, points=shape.points * factor, header=header)
 
 
 def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
     """The shape at `pose`, its normals turned with it, computed in float64."""
     if isinstance(shape, Mesh):
-        return replace(shape, vertices=_moved(shape.vertices, pose))
+        return replace(shape, vertices=_moved(shape.vertices, pose), fields=_turned(shape, pose))
     points = _moved(shape.points, pose)
     normals = shape.normals
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
     return replace(shape, points=points, normals=normals)
+
+
+def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:
+    """The columns of a mesh's vertices, their normals turned."""
+    names = ("nx", "ny", "nz")
+    if any(name not in mesh.fields for name in names):
+        return mesh.fields
+    given = torch.stack([torch.from_numpy(mesh.fields[name]).double() for name in names], -1)
+    turned = rotate(pose.rotation, given).unbind(-1)
+    return {**mesh.fields} | {
+        name: column.numpy().astype(mesh.fields[name].dtype)
+        for name, column in zip(names, turned, strict=True)
+    }
 
 
 def _moved(points: Tensor, pose: Pose) -> Tensor:

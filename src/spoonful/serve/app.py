@@ -273,7 +273,7 @@ class Server:
                 voxel=options["voxel"] or None,
                 unit=options["unit"],
                 scale=_factor(options["scale"]),
-                output=str(out / f"aligned{paths[0].suffix}"),
+                output=str(out / f"aligned{_written_as(paths[0].suffix)}"),
                 pose=str(out / "pose.json"),
                 report=str(out / "report.html"),
                 names=(names[0], names[1]),
@@ -332,6 +332,11 @@ async def _refused(request: WebRequest, error: Exception) -> Response:
         headers = dict(error.headers or {})
         body = Response(f"{error.detail}\n", error.status_code, headers, "text/plain")
     return body
+
+
+def _written_as(suffix: str) -> str:
+    """The extension of the moved source: that of the source, or .ply for a format only read."""
+    return suffix if FORMATS[suffix].write else ".ply"
 
 
 def _factor(text: str) -> float | None:

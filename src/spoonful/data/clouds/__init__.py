@@ -3,7 +3,7 @@
 from spoonful.data.clouds.formats import FORMATS
 from spoonful.data.clouds.reading import DEFAULT_SAMPLES, read, read_cloud, read_mesh
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
-from spoonful.data.clouds.writing import write_cloud, write_mesh
+from spoonful.data.clouds.writing import lost, write_cloud, write_mesh
 
 __all__ = [
     "DEFAULT_SAMPLES",
@@ -11,6 +11,7 @@ __all__ = [
     "Cloud",
     "CloudFileError",
     "Mesh",
+    "lost",
     "read",
     "read_cloud",
     "read_mesh",

@@ -1,12 +1,13 @@
-"""What every format's reader hands on: plain arrays, before anyone has judged them."""
+"""The arrays that every reader returns, and the columns that every writer takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.data.clouds.types import COLOR, NORMAL, POSITION, STANDARD, Cloud, Mesh
 from spoonful.extras import require
 
 if TYPE_CHECKING:
@@ -14,36 +15,34 @@ if TYPE_CHECKING:
 
 np = require("numpy", extra="data", why="Reading and writing point clouds")
 
-_POSITION = ("x", "y", "z")
-_NORMAL = (
-    ("nx", "ny", "nz"),
-    ("normal_x", "normal_y", "normal_z"),
-    ("normalx", "normaly", "normalz"),
-)
-_COLOR = (("red", "green", "blue"), ("r", "g", "b"))
-
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays as a file has them.
+    """Arrays as a file has them, not yet checked.
 
     Attributes:
         vertices: (V, 3), any real dtype.
         faces: (F, 3) int64 in memory of its own, or None for a cloud.
         normals: (V, 3), not necessarily of length one, or None.
         colors: (V, 3), bytes, 16-bit numbers or fractions, or None.
+        fields: returns all columns of the file, (V,) each, by name.
+        header: what a writer of the same format can use again.
     """
 
     vertices: NDArray[Any]
     faces: NDArray[Any] | None = None
     normals: NDArray[Any] | None = None
     colors: NDArray[Any] | None = None
+    fields: Callable[[], Mapping[str, NDArray[Any]]] = dict
+    header: Any = None
 
 
-def from_columns(columns: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Columns by their names, whatever their order and capitals: x, y, z, nx, red and so on."""
+def from_columns(
+    columns: Mapping[str, NDArray[Any]], faces: NDArray[Any] | None = None, header: Any = None
+) -> Arrays:
+    """Find positions, normals and colours among columns by their names, in any order and case."""
     named = {name.lower(): column for name, column in columns.items()}
-    if any(name not in named for name in _POSITION):
+    if any(name not in named for name in POSITION):
         raise ValueError(f"there are no columns x, y, z, only {', '.join(columns) or 'nothing'}")
 
     def stack(choices: Iterable[tuple[str, ...]]) -> NDArray[Any] | None:
@@ -52,9 +51,21 @@ def from_columns(columns: Mapping[str, NDArray[Any]]) -> Arrays:
                 return np.stack([named[name] for name in names], axis=-1)
         return None
 
-    vertices = stack([_POSITION])
+    vertices = stack([POSITION])
     assert vertices is not None
-    return Arrays(vertices, normals=stack(_NORMAL), colors=stack(_COLOR))
+    return Arrays(vertices, faces, stack(NORMAL), stack(COLOR), lambda: columns, header)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise if two columns have the name of a position, normal or colour.
+
+    >>> check_names(["x", "y", "z", "X"])
+    Traceback (most recent call last):
+    ValueError: it has 2 columns named 'x'
+    """
+    for name, count in Counter(name.lower() for name in names).items():
+        if count > 1 and name in STANDARD:
+            raise ValueError(f"it has {count} columns named {name!r}")
 
 
 MOST_COLUMNS = 64  # of a table of three rows; one with more is a cloud that lies on its side
@@ -160,19 +171,31 @@ def _part(loaded: Mapping[str, Any]) -> Arrays:
     )
 
 
-def columns_of(shape: Cloud | Mesh) -> dict[str, NDArray[Any]]:
-    """All that a cloud or mesh carries, by the names that `from_columns` and PLY know."""
+def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[Any]]:
+    """All columns of a cloud or mesh, in the order of the file that it was read from.
+
+    Positions, normals and colours are named x, y, z, nx, ny, nz, red, green, blue.
+
+    Args:
+        shape: the cloud or mesh.
+        raw: colours as the file had them, rather than as bytes.
+    """
     points = shape.points if isinstance(shape, Cloud) else shape.vertices
-    blocks = {("x", "y", "z"): points}
+    blocks: list[tuple[tuple[tuple[str, ...], ...], Any]] = [((POSITION,), points)]
     if isinstance(shape, Cloud) and shape.normals is not None:
-        blocks[_NORMAL[0]] = shape.normals.to(points.dtype)
-    if shape.colors is not None:
-        blocks[_COLOR[0]] = shape.colors
-    return {
-        name: column
-        for names, block in blocks.items()
-        for name, column in zip(names, block.detach().cpu().numpy().T, strict=True)
-    }
+        blocks.append((NORMAL, shape.normals.to(points.dtype)))
+    names = {name.lower(): name for name in shape.fields}
+    if shape.colors is not None and not (raw and any(map(set(names).issuperset, COLOR))):
+        blocks.append((COLOR, shape.colors))
+    columns = dict(shape.fields)
+    for choices, block in blocks:
+        given = next((choice for choice in choices if set(choice) <= set(names)), ())
+        for name in given:
+            columns[names[name]] = None  # keeps its place
+        renamed = dict(zip((names[name] for name in given), choices[0], strict=False))
+        columns = {renamed.get(name, name): column for name, column in columns.items()}
+        columns |= zip(choices[0], block.detach().cpu().numpy().T, strict=True)
+    return columns
 
 
 def text_format(dtype: Any) -> str:

@@ -1,10 +1,12 @@
-"""LAS and LAZ, the formats of airborne scans: read and written by laspy."""
+"""LAS and LAZ, the formats of airborne scans, by laspy: points with all their dimensions."""
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,9 @@ def read(data: bytes, folder: Path) -> Arrays:
     """Scaled coordinates in float64, colours, and normals kept as CloudCompare keeps them."""
     laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
     _check_header(data)
-    # One thread: it decompresses as it reads, and never more than was asked for.
+    # One thread, which decompresses no more than it is asked for.
     with laspy.open(
-        io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs, read_evlrs=False
+        io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs, read_evlrs=True
     ) as reader:
         header = reader.header
         count, row = int(header.point_count), int(header.point_format.size)
@@ -43,6 +45,7 @@ def read(data: bytes, folder: Path) -> Arrays:
             if name in ("red", "green", "blue") or name.lower() in map(str.lower, _NORMALS)
         ]
         parts: dict[str, list[Any]] = {name: [] for name in ["x", "y", "z", *names]}
+        portions = []
         left = count
         while left > 0:
             # In portions, so that a file that lies about its length fails early.
@@ -50,13 +53,23 @@ def read(data: bytes, folder: Path) -> Arrays:
             if len(portion) == 0:
                 raise ValueError(f"it declares {count} points, but holds {count - left}")
             left -= len(portion)
+            portions.append(portion)
             for name, column in parts.items():
                 column.append(np.array(portion[name]))
     columns = {name: np.concatenate(column) for name, column in parts.items()}
     if not any(columns[name].any() for name in ("red", "green", "blue") if name in columns):
         # Formats with room for colours are used for files without.
         columns.pop("red", None)
-    return from_columns(columns)
+
+    def dimensions() -> dict[str, Any]:
+        return {
+            name: np.concatenate([np.array(portion[name]) for portion in portions])
+            for name in header.point_format.dimension_names
+            if name not in ("X", "Y", "Z")
+        }
+
+    header.vlrs.extract("LasZipVlr")  # how this file was compressed
+    return replace(from_columns(columns), fields=dimensions, header=header)
 
 
 def _check_header(data: bytes) -> None:
@@ -66,6 +79,9 @@ def _check_header(data: bytes) -> None:
     size, start, records = struct.unpack_from("<HII", data, 94)
     expect(start, len(data), "a header and records")
     expect(54 * records, max(0, start - size), f"{records} records before its points")
+    if data[25] >= 4 and len(data) >= 247:  # LAS 1.4 has records after its points
+        at, more = struct.unpack_from("<QI", data, 235)
+        expect(60 * more, max(0, len(data) - at), f"{more} records after its points")
 
 
 def _check_compressed(data: bytes, header: Any) -> None:
@@ -130,23 +146,54 @@ def write_laz(shape: Cloud | Mesh, encoding: str | None) -> bytes:
 
 def _write(shape: Cloud | Mesh, *, compress: bool) -> bytes:
     laspy = require("laspy", extra="data", why="Writing LAS and LAZ files")
-    columns = columns_of(shape)
+    columns = columns_of(replace(shape, fields={}))
     points = np.stack([columns[name] for name in "xyz"], axis=-1).astype(np.float64)
-    header = laspy.LasHeader(version="1.2", point_format=2 if "red" in columns else 0)
-    low = points.min(axis=0)
-    extent = float((points - low).max())
-    header.offsets = low
-    header.scales = np.full(3, 10.0 ** math.ceil(math.log10(max(extent, 1e-12) / (2**31 - 1))))
-    if "nx" in columns:
-        header.add_extra_dims([laspy.ExtraBytesParams(name, "f4") for name in _NORMALS])
-    record = laspy.LasData(header)
+    own = hasattr(shape.header, "vlrs")
+    header = copy.deepcopy(shape.header) if own else _new_header(laspy, points, "red" in columns)
+    if own and not _fits(points, header):
+        header.offsets, header.scales = _steps(points, np.max(header.scales))
+    missing = [name for name in _NORMALS if name not in header.point_format.dimension_names]
+    if "nx" in columns and missing:
+        header.add_extra_dims([laspy.ExtraBytesParams(name, "f4") for name in missing])
+    record = laspy.LasData(header, laspy.ScaleAwarePointRecord.zeros(len(points), header=header))
+    if own:
+        for name, column in shape.fields.items():
+            record[name] = column
     record.x, record.y, record.z = points.T
     for name, normal in zip(("nx", "ny", "nz"), _NORMALS, strict=True):
         if name in columns:
             record[normal] = columns[name].astype(np.float32)
     for name in ("red", "green", "blue"):
-        if name in columns:
+        if name in columns and not own:
             record[name] = columns[name].astype(np.uint16) * 257
     out = io.BytesIO()
     record.write(out, do_compress=compress, laz_backend=laspy.LazBackend.Lazrs)
     return out.getvalue()
+
+
+def changed(shape: Cloud | Mesh) -> list[str]:
+    """The parts of a LAS header that cannot be kept because the points were moved too far."""
+    if not hasattr(shape.header, "vlrs") or not isinstance(shape, Cloud):
+        return []
+    points = shape.points.double().cpu().numpy()
+    return [] if _fits(points, shape.header) else ["offset of LAS coordinates"]
+
+
+def _new_header(laspy: Any, points: Any, colors: bool) -> Any:
+    header = laspy.LasHeader(version="1.2", point_format=2 if colors else 0)
+    header.offsets, header.scales = _steps(points)
+    return header
+
+
+def _fits(points: Any, header: Any) -> bool:
+    """True if all coordinates are whole numbers of 32 bits in the header's steps."""
+    steps = (points - header.offsets) / header.scales
+    return bool(np.abs(steps).max() < 2**31 - 1)
+
+
+def _steps(points: Any, least: float = 0.0) -> tuple[Any, Any]:
+    """An offset and scales, `least` or a power of ten, that hold all points."""
+    low = points.min(axis=0)
+    extent = float((points - low).max())
+    finest = 10.0 ** math.ceil(math.log10(max(extent, 1e-12) / (2**31 - 1)))
+    return low, np.full(3, max(finest, least))

@@ -1,8 +1,4 @@
-"""OBJ, OFF and STL: read by trimesh, from the lines that describe points and triangles.
-
-Names, groups, materials and comments are left out before trimesh sees a file: a cloud does not
-need them, and the time and memory they can be made to cost grow with their square.
-"""
+"""OBJ, OFF and STL: points and triangles. Names, groups, materials and textures are ignored."""
 
 from __future__ import annotations
 
@@ -10,41 +6,101 @@ import io
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
-from spoonful.data.clouds.arrays import Arrays, columns_of, from_trimesh, np, text_format
+from spoonful.data.clouds.arrays import Arrays, columns_of, np, text_format
 from spoonful.data.clouds.limits import expect
+from spoonful.data.clouds.numbers import MOST, Rows, check_corners, fans, polygons, rows_of, whole
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
 
-_OBJ_LINE = re.compile(rb"^[ \t]*((?:vn?|f)[ \t][^\n]*)", re.MULTILINE)
-_OFF_COUNTS = re.compile(r"\s*(?:ST)?C?N?OFF\s*(\d+)\s+(\d+)[^\n]*\n")
-_STL_FRAME = re.compile(
-    rb"^[ \t]*(?:solid|endsolid|facet|endfacet)\b[^\n]*", re.MULTILINE | re.IGNORECASE
-)
+_OFF_COUNTS = re.compile(rb"\s*(?:ST)?C?N?OFF\s*(\d+)\s+(\d+)[^\n]*\n")
+_STL_CORNER = re.compile(rb"^[ \t]*vertex\b([^\n]*)", re.MULTILINE | re.IGNORECASE)
+# Bytes of faces that are cleaned at a time.
+_PORTION = 1 << 22
 
 
 def read_obj(data: bytes, folder: Path) -> Arrays:
-    """Vertices and faces; of a file without faces, vertices with normals and colours."""
-    load = require("trimesh.exchange.obj", extra="data", why="Reading OBJ files").load_obj
-    lines = _OBJ_LINE.findall(re.sub(rb"\\\r?\n", b" ", data))
-    backwards = False
-    for i, line in enumerate(lines):
-        if line[:1] == b"f":
-            # 7/3/5 is vertex/texture/normal.
-            lines[i] = re.sub(rb"/\S*", b"", line)
-            backwards = backwards or b"-" in lines[i]
-        elif backwards and line[1:2] != b"n":
-            # Backwards is from the line they stand on; trimesh counts from the last vertex.
-            raise ValueError("its faces count vertices backwards, amid the vertices")
-    text = b"\n".join(lines).decode("ascii", "replace")
-    return from_trimesh(load(io.StringIO(text), skip_materials=True))
+    """Vertices with colours, and faces; of a file without faces, vertices with normals."""
+    text = _one_statement_a_line(data)
+    content = np.frombuffer(text, dtype=np.uint8).copy()
+    ends = np.flatnonzero(content == ord("\n"))
+    begins = np.append(0, ends[:-1] + 1)
+    # The first three characters of each line tell its kind.
+    head = [np.take(content, begins + place, mode="clip") for place in range(3)]
+    gap = [letters <= ord(" ") for letters in head]
+    is_vertex = (head[0] == ord("v")) & gap[1]
+    is_normal = (head[0] == ord("v")) & (head[1] == ord("n")) & gap[2]
+    is_face = (head[0] == ord("f")) & gap[1]
+    content[begins[is_vertex | is_normal | is_face]] = ord(" ")
+    content[begins[is_normal] + 1] = ord(" ")
+    lengths = ends - begins + 1
+
+    def chosen(kind: Any) -> bytes:
+        return content[np.repeat(kind, lengths)].tobytes()
+
+    def lines(kind: Any) -> Any:
+        return np.flatnonzero(kind) + 1
+
+    vertices = rows_of(chosen(is_vertex), lines(is_vertex))
+    points = vertices.first(3)
+    colors = None
+    if len(vertices) and np.all((vertices.counts == 6) | (vertices.counts == 7)):
+        colors = vertices.table()[:, -3:]
+    if is_face.any():
+        faces = rows_of(_corners_alone(chosen(is_face)), lines(is_face))
+        return Arrays(points, _obj_faces(faces, is_vertex, len(points)), colors=colors)
+    normals = rows_of(chosen(is_normal), lines(is_normal))
+    if len(normals) == len(points) > 0:
+        return Arrays(points, normals=normals.table(3), colors=colors)
+    return Arrays(points, colors=colors)
+
+
+def _one_statement_a_line(data: bytes) -> bytes:
+    """The text without comments, carriage returns, indents and broken lines."""
+    text = data.replace(b"\r", b" ")
+    if b"\\" in text:
+        text = re.sub(rb"\\ ?\n", b" ", text)
+    if b"#" in text:
+        text = re.sub(rb"#[^\n]*", b"", text)
+    if b"\n " in text or b"\n\t" in text or text[:1] in (b" ", b"\t"):
+        text = re.sub(rb"^[ \t]+", b"", text, flags=re.MULTILINE)
+    return text + b"\n"
+
+
+def _corners_alone(text: bytes) -> bytes:
+    """Replace all but the first number of each `vertex/texture/normal` by spaces."""
+    if b"/" not in text:
+        return text
+    content = np.frombuffer(text, dtype=np.uint8).copy()
+    for start in range(0, len(content), _PORTION):
+        # A portion may begin within a word: go back to the space before it.
+        begin = max(text.rfind(b" ", 0, start), text.rfind(b"\n", 0, start), 0)
+        part = content[begin : start + _PORTION]
+        place = np.arange(len(part), dtype=np.int32)
+        slash = np.maximum.accumulate(np.where(part == ord("/"), place, -1))
+        space = np.maximum.accumulate(np.where(part <= ord(" "), place, -1))
+        part[slash > space] = ord(" ")
+    return content.tobytes()
+
+
+def _obj_faces(faces: Rows, is_vertex: Any, count: int) -> Any:
+    """Triangles from positions that count from 1, or backwards from the line they stand on."""
+    corners = whole(faces.values, faces, -MOST, MOST)
+    if (corners == 0).any():
+        line = faces.line_of(int(np.flatnonzero(corners == 0)[0]))
+        raise ValueError(f"line {line} names vertex 0, but vertices count from 1")
+    if (corners < 0).any():
+        before = np.cumsum(is_vertex)[faces.lines - 1]
+        corners = np.where(corners < 0, corners + np.repeat(before, faces.counts), corners - 1)
+    else:
+        corners = corners - 1
+    return check_corners(fans(corners, faces.counts), count)
 
 
 def read_off(data: bytes, folder: Path) -> Arrays:
     """Vertices and faces. ModelNet's `OFF490 518 0`, without a line break, is understood."""
-    load = require("trimesh.exchange.off", extra="data", why="Reading OFF files").load_off
-    text = data.decode("utf-8", "replace").replace("\r", "\n")
-    text = re.sub(r"#[^\n]*", "", text).strip() + "\n"
+    text = re.sub(rb"#[^\n]*", b"", data.replace(b"\r", b"\n")).rstrip() + b"\n"
     counts = _OFF_COUNTS.match(text)
     if counts is None:
         raise ValueError("it does not begin with OFF and two counts")
@@ -53,32 +109,37 @@ def read_off(data: bytes, folder: Path) -> Arrays:
     expect(
         6 * vertices + 8 * faces, len(text) - counts.end(), f"{vertices} vertices and {faces} faces"
     )
-    rows = sum(1 for _ in re.finditer(r"\S[^\n]*", text[counts.end() :]))
-    if rows < vertices + faces:
+    rows = rows_of(text[counts.end() :], text.count(b"\n", 0, counts.end()) + 1)
+    if len(rows) < vertices + faces:
         raise ValueError(
             f"it declares {vertices} vertices and {faces} faces, "
-            f"but only {rows} lines follow: truncated?"
+            f"but only {len(rows)} lines follow: truncated?"
         )
-    return from_trimesh(load(io.StringIO(text)))
+    points = rows.part(0, vertices).first(3)
+    triangles = polygons(rows.part(vertices, vertices + faces), vertices)
+    return Arrays(points, triangles if len(triangles) else None)
 
 
 def read_stl(data: bytes, folder: Path) -> Arrays:
     """Triangles, of a binary file or of text."""
-    load = require("trimesh.exchange.stl", extra="data", why="Reading STL files").load_stl
     declared = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else 0
     end = 84 + 50 * declared
     if data.lstrip()[:5].lower() == b"solid" and end != len(data):
         if b"endsolid" not in data.lower():
             raise ValueError("it has no endsolid: truncated?")
-        # Without normals, which follow from the corners: trimesh logs those it cannot read.
-        body = re.sub(rb"normal", b"", _STL_FRAME.sub(b"", data), flags=re.IGNORECASE)
-        body = body.decode("utf-8", "replace").encode("ascii", "replace")
-        data = b"solid\n" + body + b"\nendsolid\n"
+        found = [*_STL_CORNER.finditer(data)]
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+        lines = np.searchsorted(ends, [match.start(1) for match in found]) + 1
+        corners = rows_of(b"".join(match[1] + b"\n" for match in found), lines).table(3)
+        if len(corners) % 3:
+            raise ValueError(f"it has {len(corners)} corners, not three for each triangle")
     else:
         expect(84, len(data), "an STL header")
         expect(end, len(data), f"{declared} triangles")
-        data = data[:end]
-    return from_trimesh(load(io.BytesIO(data)))
+        row = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        corners = np.frombuffer(data, row, declared, offset=84)["corners"].reshape(-1, 3)
+    faces = np.arange(len(corners)).reshape(-1, 3)
+    return Arrays(corners, faces if len(faces) else None)
 
 
 def write_obj(shape: Cloud | Mesh, encoding: str | None) -> bytes:

@@ -1,15 +1,22 @@
-"""PCD, the format of PCL: read and written by pypcd4."""
+"""PCD, the format of PCL: points with all their fields. pypcd4 reads it."""
 
 from __future__ import annotations
 
 import io
+import re
 import struct
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np, text_format
 from spoonful.data.clouds.limits import expect, expect_expansion
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # The longest descriptors in use have some hundreds of numbers for each point.
 _MAX_NUMBERS = 4096
@@ -23,18 +30,36 @@ def read(data: bytes, folder: Path) -> Arrays:
         return Arrays(np.zeros((0, 3)))
     cloud = pypcd4.PointCloud.from_fileobj(io.BytesIO(data))
     rows = np.atleast_1d(cloud.pc_data)
-    if len(rows) < points:
+    if len(rows) != points:
         raise ValueError(f"it declares {points} points, but holds {len(rows)}: truncated?")
-    columns = {name: rows[name] for name in rows.dtype.names}
-    for packed in ("rgb", "rgba"):
-        if packed in columns and columns[packed].dtype.itemsize == 4:
-            bits = np.ascontiguousarray(columns.pop(packed))
-            rgb = pypcd4.PointCloud.decode_rgb(bits)
-            columns |= dict(zip(("red", "green", "blue"), rgb.T, strict=True))
-    return from_columns(columns)
+    about = cloud.metadata
+    if about.width * about.height != points:
+        raise ValueError(f"it declares {points} points, but {about.width} x {about.height}")
+    # pypcd4 gives padding, which PCD calls `_`, a name that begins with `#`.
+    columns = {name: rows[name] for name in rows.dtype.names if not name.startswith("#")}
+    found = from_columns(columns | _colors(columns, pypcd4))
+    grid = Grid(about.width, about.height, tuple(about.viewpoint))
+    return replace(found, fields=lambda: columns, header=grid)
 
 
-def _check(data: bytes, pypcd4: object) -> int:
+class Grid(NamedTuple):
+    """How an organised cloud is laid out, and from where it was seen."""
+
+    width: int
+    height: int
+    viewpoint: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+
+
+def _colors(columns: Mapping[str, NDArray[Any]], pypcd4: Any) -> dict[str, NDArray[Any]]:
+    """The colours that are packed in one field, by red, green, blue."""
+    for name in ("rgb", "rgba"):
+        if name in columns and columns[name].dtype.itemsize == 4:
+            rgb = pypcd4.PointCloud.decode_rgb(np.ascontiguousarray(columns[name]))
+            return dict(zip(("red", "green", "blue"), rgb.T, strict=True))
+    return {}
+
+
+def _check(data: bytes, pypcd4: Any) -> int:
     """Compare what the header declares with the file's length; the number of points."""
     stream = io.BytesIO(data)
     lines: list[str] = []
@@ -49,7 +74,7 @@ def _check(data: bytes, pypcd4: object) -> int:
     if "POINTS 0" in lines:
         # Which older versions of pypcd4 call invalid.
         return 0
-    header = pypcd4.MetaData.parse_header(lines)  # type: ignore[attr-defined]
+    header = pypcd4.MetaData.parse_header(lines)
     if not len(header.fields) == len(header.size) == len(header.type) == len(header.count):
         raise ValueError("its header has lines FIELDS, SIZE, TYPE, COUNT of different lengths")
     numbers = sum(header.count)
@@ -74,21 +99,63 @@ def _check(data: bytes, pypcd4: object) -> int:
 
 def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
     """`F 8` coordinates for float64, `F 4` for float32; `normal_x` ..., `rgb` packed."""
-    pypcd4 = require("pypcd4", extra="data", why="Writing PCD files")
+    encoding = encoding or "binary"
     columns = columns_of(shape)
-    if "red" in columns:
-        rgb = np.stack([columns.pop(name) for name in ("red", "green", "blue")], axis=-1)
-        # As an integer: packed into a float, as PCL did first, it does not survive as text.
-        columns["rgb"] = pypcd4.PointCloud.encode_rgb(rgb).view(np.uint32)
-    names = [f"normal_{name[1]}" if name in ("nx", "ny", "nz") else name for name in columns]
-    cloud = pypcd4.PointCloud.from_points(
-        list(columns.values()), names, [column.dtype for column in columns.values()]
+    if shape.colors is not None:
+        columns = _packed(columns, shape)
+    columns = {f"normal_{n[1]}" if n in ("nx", "ny", "nz") else n: c for n, c in columns.items()}
+    names: list[str] = []
+    counts: list[int] = []
+    for name in columns:
+        # pypcd4 reads a field of several numbers as q__0000, q__0001 and so on.
+        part = re.fullmatch(r"(.+)__(\d{4})", name)
+        if part and int(part[2]) and names and names[-1] == part[1]:
+            counts[-1] += 1
+        else:
+            names.append(part[1] if part else name)
+            counts.append(1)
+    kinds = [c.dtype for name, c in columns.items() if not re.search(r"__(?!0000)\d{4}$", name)]
+    count = len(next(iter(columns.values())))
+    grid = shape.header if isinstance(shape.header, Grid) else Grid(count, 1)
+    if grid.width * grid.height != count:
+        grid = Grid(count, 1)
+    rows = np.empty(count, dtype=[(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        rows[name] = column
+    body = rows.tobytes()
+    if encoding == "binary_compressed":
+        lzf = require("lzf", extra="data", why="Compressing PCD files")
+        whole = b"".join(np.ascontiguousarray(column).tobytes() for column in columns.values())
+        packed = lzf.compress(whole)
+        if packed is None:  # it would not become smaller
+            encoding = "binary"
+        else:
+            body = struct.pack("<II", len(packed), len(whole)) + packed
+    elif encoding == "ascii":
+        out = io.BytesIO()
+        np.savetxt(out, rows, fmt=[text_format(column.dtype) for column in columns.values()])
+        body = out.getvalue()
+    letters = {"f": "F", "i": "I", "u": "U", "b": "U"}
+    header = (
+        "VERSION 0.7",
+        f"FIELDS {' '.join(names)}",
+        f"SIZE {' '.join(str(kind.itemsize) for kind in kinds)}",
+        f"TYPE {' '.join(letters[kind.kind] for kind in kinds)}",
+        f"COUNT {' '.join(map(str, counts))}",
+        f"WIDTH {grid.width}",
+        f"HEIGHT {grid.height}",
+        "VIEWPOINT 0 0 0 1 0 0 0",
+        f"POINTS {count}",
+        f"DATA {encoding}",
     )
-    how = pypcd4.Encoding(encoding or "binary")
-    out = io.BytesIO()
-    cloud.save(out, encoding=how)
-    if how == pypcd4.Encoding.ASCII:
-        # pypcd4 writes ten decimals, which is not enough for small float32 clouds.
-        out.truncate(out.seek(out.getvalue().index(b"DATA ascii\n") + len(b"DATA ascii\n")))
-        np.savetxt(out, cloud.pc_data, fmt=[text_format(c.dtype) for c in columns.values()])
-    return out.getvalue()
+    return "".join(f"{line}\n" for line in header).encode() + body
+
+
+def _packed(columns: dict[str, NDArray[Any]], shape: Cloud | Mesh) -> dict[str, NDArray[Any]]:
+    """Colours in one field, as the file had them, or as an integer."""
+    kept = {n: c for n, c in columns.items() if n not in ("red", "green", "blue")}
+    if "rgb" in shape.fields or "rgba" in shape.fields:
+        return kept
+    red, green, blue = (columns[name].astype(np.uint32) for name in ("red", "green", "blue"))
+    # As an integer: packed into a float, as PCL did first, it does not survive as text.
+    return kept | {"rgb": red << 16 | green << 8 | blue}

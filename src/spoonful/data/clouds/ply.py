@@ -1,24 +1,23 @@
-"""PLY: read by trimesh, from the parts of the file that hold vertices and faces.
+"""PLY: vertices with all their properties, and faces. Other elements are skipped.
 
-What a header declares is first compared with what follows it. trimesh is then given a file of
-the vertices and faces alone, in which all faces have as many corners as the first: others are
-cut into triangles here, because trimesh reads lists of unequal length in text only.
+The counts of the header are compared with the length of the file before anything is allocated.
 """
 
 from __future__ import annotations
 
 import io
 import struct
-from array import array
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spoonful.data.clouds.arrays import Arrays, columns_of, from_trimesh, np, text_format
+from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np, text_format
 from spoonful.data.clouds.limits import expect
+from spoonful.data.clouds.numbers import check_corners, fans, polygons, rows_of, whole
 from spoonful.data.clouds.types import Cloud, Mesh
-from spoonful.extras import require
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ENCODINGS = {"binary_little_endian": "<", "binary_big_endian": ">", "ascii": ""}
 
@@ -64,41 +63,58 @@ class _Element:
         numbers = sum(4 if p.name in _CORNERS else 1 for p in self.properties)
         return self.count * 2 * numbers - 1
 
-    def lines(self) -> list[str]:
-        return [f"element {self.name} {self.count}"] + [
-            f"property {f'list {p.length} ' if p.length else ''}{p.kind} {p.name}"
-            for p in self.properties
-        ]
-
 
 def read(data: bytes, folder: Path) -> Arrays:
-    """Vertices with their normals and colours, and faces where there are any."""
-    load = require("trimesh.exchange.ply", extra="data", why="Reading PLY files").load_ply
-    encoding, elements, body = _header(data)
-    vertex = next((e for e in elements if e.name == "vertex"), None)
+    """Vertices with all their properties, and faces if there are any."""
+    header = _header(data)
+    vertex = next((e for e in header.elements if e.name == "vertex"), None)
     if vertex is None or not vertex.count:
         return Arrays(np.zeros((0, 3)))
     if not {"x", "y", "z"} <= {p.name for p in vertex.properties if p.length is None}:
         raise ValueError("its vertices have no x, y, z")
-    take = _from_text if encoding == "ascii" else _from_binary
-    parts = take(elements, body, ENCODINGS[encoding])
-    header = ["ply", f"format {encoding} 1.0"]
-    for element, _ in parts:
-        header += element.lines()
-    clean = "".join(f"{line}\n" for line in [*header, "end_header"]).encode()
-    clean += b"".join(part for _, part in parts)
-    return from_trimesh(load(io.BytesIO(clean), skip_materials=True, fix_texture=False))
+    if any(p.length for p in vertex.properties):
+        raise ValueError("its vertices have lists, which are not read")
+    take = _from_text if header.encoding == "ascii" else _from_binary
+    columns, triangles = take(header, vertex.count)
+    faces = triangles if triangles is not None and len(triangles) else None
+    others = [e.name for e in header.elements if e.count and not e.wanted]
+    return from_columns(columns, faces, header=Remarks(header.remarks, others))
 
 
-def _header(data: bytes) -> tuple[str, list[_Element], bytes]:
-    """The encoding, the elements, and what follows the header. Comments are skipped."""
+class Remarks(NamedTuple):
+    """What a PLY file has besides vertices and faces.
+
+    Attributes:
+        lines: its comments, each with `comment` or `obj_info` before it.
+        elements: the names of its other elements, which are not read.
+    """
+
+    lines: list[str]
+    elements: list[str]
+
+
+class _Header(NamedTuple):
+    """The header; `line` is the number of the first line after it, `body` what follows."""
+
+    encoding: str
+    elements: list[_Element]
+    remarks: list[str]
+    line: int
+    body: bytes
+
+
+_Found = tuple["dict[str, NDArray[Any]]", "NDArray[Any] | None"]
+
+
+def _header(data: bytes) -> _Header:
     end = data.find(b"end_header", 0, 1 << 20)
     if not data.startswith(b"ply") or end < 0:
         raise ValueError("it does not begin with a PLY header")
     encoding = ""
     elements: list[_Element] = []
     lines = data[:end].decode("utf-8", "replace").splitlines()[1:]
-    described = [line for line in lines if line.split()[:1] not in ([], ["comment"], ["obj_info"])]
+    remarks = [line for line in lines if line.split()[:1] in (["comment"], ["obj_info"])]
+    described = [line for line in lines if line.split() and line not in remarks]
     if len(described) > _MAX_LINES:
         raise ValueError(f"its header has over {_MAX_LINES} lines")
     for line in described:
@@ -124,68 +140,108 @@ def _header(data: bytes) -> tuple[str, list[_Element], bytes]:
     if unknown := kinds - _CODES.keys():
         raise ValueError(f"its header has the type {unknown.pop()[:80]!r}")
     newline = data.find(b"\n", end)
-    return encoding, elements, data[newline + 1 :] if newline >= 0 else b""
+    body = data[newline + 1 :] if newline >= 0 else b""
+    return _Header(encoding, elements, remarks, data.count(b"\n", 0, end) + 2, body)
 
 
-_Part = tuple[_Element, bytes]
-
-
-def _from_text(elements: list[_Element], body: bytes, order: str) -> list[_Part]:
-    """The lines of vertices and of faces."""
-    text = body.replace(b"\r", b" ")
+def _from_text(header: _Header, vertices: int) -> _Found:
+    """The numbers of vertices and faces, each within the range of its declared type."""
+    text = header.body.replace(b"\r", b" ")
     if not text.endswith(b"\n"):
         text += b"\n"
-    starts = np.append(0, np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1)
-    lines, row, parts = len(starts) - 1, 0, []
-    for element in elements:
+    ends = np.append(0, np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1)
+    columns: dict[str, NDArray[Any]] = {}
+    triangles, row = None, 0
+    for element in header.elements:
         first, row = row, row + element.count
-        if element.wanted:
-            if row > lines:
-                raise ValueError(
-                    f"it declares {element.count} rows of {element.name}, "
-                    f"but only {max(0, lines - first)} follow: truncated?"
-                )
-            part = text[starts[first] : starts[row]]
-            expect(element.least_characters, len(part), _rows(element))
-            if part.translate(None, b"0123456789+-.eE \t\nnNaAiIfFtTyY"):
-                raise ValueError(f"its rows of {element.name} are not all numbers")
-            parts.append((element, part))
-    return parts
-
-
-def _from_binary(elements: list[_Element], body: bytes, order: str) -> list[_Part]:
-    """The bytes of vertices and of faces; what follows the last of them is never looked at."""
-    last = max(i for i, element in enumerate(elements) if element.wanted)
-    at, parts = 0, []
-    for element in elements[: last + 1]:
-        least = element.least_bytes
-        expect(least, len(body) - at, _rows(element))
-        if any(p.length for p in element.properties):
-            element, part, at = _with_lists(element, body, at, order)
+        if not element.wanted:
+            continue
+        if row >= len(ends):
+            raise ValueError(
+                f"it declares {element.count} rows of {element.name}, "
+                f"but only {max(0, len(ends) - 1 - first)} follow: truncated?"
+            )
+        part = text[ends[first] : ends[row]]
+        expect(element.least_characters, len(part), _rows(element))
+        rows = rows_of(part, header.line + first)
+        if len(rows) < element.count:
+            raise ValueError(f"it has empty lines among its rows of {element.name}")
+        if element.name == "vertex":
+            table = rows.table(len(element.properties))
+            for i, column in enumerate(element.properties):
+                limits = np.dtype(_CODES[column.kind])
+                values = table[:, i]
+                if limits.kind in "iu":
+                    low, high = (int(n) for n in (np.iinfo(limits).min, np.iinfo(limits).max))
+                    values = whole(values, rows, low, high, rows.starts + i)
+                columns[column.name] = values.astype(limits)
         else:
-            part, at = body[at : at + least], at + least
-        if element.wanted:
-            parts.append((element, part))
-    return parts
+            before = _corners_of(element)
+            if any(p.length for p in element.properties[:before]):
+                raise ValueError("its faces have lists before their corners, which are not read")
+            triangles = polygons(rows, vertices, before)
+    return columns, triangles
 
 
-def _with_lists(element: _Element, body: bytes, at: int, order: str) -> tuple[_Element, bytes, int]:
-    """Rows as they are where all lists are as long as the first, else as triangles alone."""
+def _from_binary(header: _Header, vertices: int) -> _Found:
+    """The bytes of vertices and faces; what follows the last of them is never read."""
+    order = ENCODINGS[header.encoding]
+    last = max(i for i, element in enumerate(header.elements) if element.wanted)
+    columns: dict[str, NDArray[Any]] = {}
+    triangles, at = None, 0
+    for element in header.elements[: last + 1]:
+        least = element.least_bytes
+        expect(least, len(header.body) - at, _rows(element))
+        if any(p.length for p in element.properties):
+            corners, counts, at = _lists(element, header.body, at, order)
+            if element.name == "face" and element.count:
+                triangles = check_corners(fans(corners, counts), vertices)
+            continue
+        if element.name == "vertex":
+            kinds = [(p.name, order + _CODES[p.kind]) for p in element.properties]
+            table = np.frombuffer(header.body, np.dtype(kinds), element.count, offset=at)
+            columns = {name: table[name] for name, _ in kinds}
+        at += least
+    return columns, triangles
+
+
+def _corners_of(element: _Element) -> int:
+    """The place of the corners among a face's properties."""
+    for i, column in enumerate(element.properties):
+        if column.name in _CORNERS and column.length:
+            return i
+    raise ValueError("its faces have no vertex_indices")
+
+
+def _lists(
+    element: _Element, body: bytes, at: int, order: str
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """The corners of all rows, how many each has, and where the rows end."""
+    none = np.zeros(0, dtype=np.int64)
     lists = [i for i, p in enumerate(element.properties) if p.length]
     if len(lists) == 1 and element.count:
-        _, kind, length = element.properties[lists[0]]
+        # All lists are usually as long as the first.
+        name, kind, length = element.properties[lists[0]]
         assert length is not None
         before = sum(_SIZES[p.kind] for p in element.properties[: lists[0]])
-        first = _unpack(order, length, 1, body, at + before)[0]
-        row = element.least_bytes // element.count + int(first) * _SIZES[kind]
+        first = int(_unpack(order, length, 1, body, at + before)[0])
+        row = element.least_bytes // element.count + first * _SIZES[kind]
         end = at + element.count * row
-        if at < end <= len(body):
-            rows = np.frombuffer(body, dtype=np.uint8, count=end - at, offset=at)
-            lengths = rows.reshape(element.count, row)[:, before : before + _SIZES[length]]
-            if np.all(lengths == lengths[0]):
-                return element, rows.tobytes(), end
-
-    triangles = array("i")
+        if at < end <= len(body) and first >= 0:
+            fields = {
+                "names": ["length", "corners"],
+                "formats": [order + _CODES[length], (order + _CODES[kind], (first,))],
+                "offsets": [before, before + _SIZES[length]],
+                "itemsize": row,
+            }
+            rows = np.frombuffer(body, np.dtype(fields), element.count, offset=at)
+            if np.all(rows["length"] == first):
+                if name not in _CORNERS:
+                    return none, none, end
+                counts = np.full(element.count, first)
+                return _positions(rows["corners"].ravel()), counts, end
+    corners: list[Any] = []
+    sizes: list[int] = []
     for _ in range(element.count):
         for name, kind, length in element.properties:
             count = 1
@@ -193,14 +249,16 @@ def _with_lists(element: _Element, body: bytes, at: int, order: str) -> tuple[_E
                 count = int(_unpack(order, length, 1, body, at)[0])
                 at += _SIZES[length]
             if name in _CORNERS:
-                corners = _unpack(order, kind, count, body, at)
-                for second, third in pairwise(corners[1:]):
-                    triangles.extend((corners[0], second, third))
+                corners.extend(_unpack(order, kind, count, body, at))
+                sizes.append(count)
             at += count * _SIZES[kind]
-    rows = np.empty(len(triangles) // 3, dtype=[("length", "u1"), ("corners", order + "i4", 3)])
-    rows["length"], rows["corners"] = 3, np.asarray(triangles).reshape(-1, 3)
-    cut = _Element(element.name, len(rows), [_Property("vertex_indices", "int", "uchar")])
-    return cut, rows.tobytes(), at
+    return _positions(np.array(corners)), np.array(sizes, dtype=np.int64), at
+
+
+def _positions(corners: NDArray[Any]) -> NDArray[Any]:
+    if corners.dtype.kind == "f" and not np.all(corners == np.floor(corners)):
+        raise ValueError("its faces name vertices by numbers that are not whole")
+    return corners.astype(np.int64)
 
 
 def _unpack(order: str, kind: str, count: int, body: bytes, at: int) -> tuple[Any, ...]:
@@ -217,15 +275,20 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
     """Doubles for float64 and floats for float32; normals nx ny nz, colours red green blue."""
     encoding = encoding or "binary_little_endian"
     order = ENCODINGS[encoding]
-    columns = columns_of(shape)
+    own = isinstance(shape.header, Remarks)
+    columns = columns_of(shape, raw=own)
+    if "red" in columns:
+        columns = {name: c for name, c in columns.items() if name not in ("rgb", "rgba")}
+    columns = {name: _storable(c) for name, c in columns.items()}
     vertices = np.empty(
         len(columns["x"]), dtype=[(name, order + c.dtype.str[1:]) for name, c in columns.items()]
     )
     for name, column in columns.items():
         vertices[name] = column
-    types = {"f8": "double", "f4": "float", "u1": "uchar"}
-    header = ["ply", f"format {encoding} 1.0", f"element vertex {len(vertices)}"]
-    header += [f"property {types[c.dtype.str[1:]]} {name}" for name, c in columns.items()]
+    types = {code: names.split()[0] for code, names in _TYPES.items()}
+    header = ["ply", f"format {encoding} 1.0", *(shape.header.lines if own else ())]
+    header += [f"element vertex {len(vertices)}"]
+    header += [f"property {types[c.dtype.char]} {name}" for name, c in columns.items()]
     blocks = [vertices]
     if isinstance(shape, Mesh):
         faces = np.empty(
@@ -245,3 +308,11 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
         else:
             out.write(block.tobytes())
     return out.getvalue()
+
+
+def _storable(column: NDArray[Any]) -> NDArray[Any]:
+    """A column in a type that every reader of PLY knows."""
+    if column.dtype.char in "bBhHiIfd":
+        return column
+    kinds = {"e": "float32", "?": "uint8"}
+    return column.astype(kinds.get(column.dtype.char, "float64"))

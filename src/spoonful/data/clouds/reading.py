@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 DEFAULT_SAMPLES = 2048
 
 
-def read(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Cloud | Mesh:
+def read(
+    path: str | os.PathLike[str], *, drop_nonfinite: bool = False, fields: bool = False
+) -> Cloud | Mesh:
     """Read what a file holds: a `Mesh` if it has triangles, else a `Cloud`.
 
     The format is that of the file's extension, one of `FORMATS`. Coordinates are float32 if the
@@ -42,6 +44,8 @@ def read(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Cloud
         drop_nonfinite: leave out points with NaN or infinite coordinates, which depth cameras write
             for pixels without depth, and triangles that touch one; `dropped` counts the points.
             By default they are an error.
+        fields: keep all columns of the file, such as intensity and labels, and its header, so that
+            `write_cloud` can write them again.
 
     Raises:
         CloudFileError: the file is not what its extension says. A ValueError; the message opens
@@ -59,7 +63,7 @@ def read(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> Cloud
     arrays, hint = _load(path)
     with _blaming(path, hint=hint):
         make = _cloud if arrays.faces is None else _mesh
-        return make(arrays, drop_nonfinite)
+        return make(arrays, drop_nonfinite, fields)
 
 
 def read_cloud(
@@ -190,7 +194,7 @@ def _tensor(array: Any) -> torch.Tensor:
     return torch.from_numpy(array.astype("float32" if small else "float64"))
 
 
-def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
+def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
     from spoonful.data.clouds.arrays import to_bytes
 
     points = _vertices(arrays)
@@ -208,7 +212,18 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool) -> Cloud:
         colors = torch.from_numpy(to_bytes(arrays.colors))[finite]
     points = points[finite]
     normals = None if normals is None else _unit_normals(points, normals)
-    return Cloud(points, normals, colors, dropped=len(finite) - len(points))
+    more = _fields(arrays, finite) if fields else {}
+    return Cloud(points, normals, colors, dropped=len(finite) - len(points), **more)
+
+
+def _fields(arrays: Arrays, finite: torch.Tensor) -> dict[str, Any]:
+    """All columns of the points that are kept, in the machine's byte order, and the header."""
+    rows = finite.numpy()
+    columns = {
+        name: column.astype(column.dtype.newbyteorder("="))[rows]
+        for name, column in arrays.fields().items()
+    }
+    return {"fields": columns, "header": arrays.header}
 
 
 def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor | None:
@@ -225,7 +240,7 @@ def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor |
     return normals
 
 
-def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
+def _mesh(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Mesh:
     from spoonful.data.clouds.arrays import to_bytes
 
     vertices = _vertices(arrays)
@@ -240,4 +255,5 @@ def _mesh(arrays: Arrays, drop_nonfinite: bool) -> Mesh:
         colors = None if colors is None else colors[finite]
     if len(faces) == 0:
         raise ValueError("it has no triangles")
-    return Mesh(vertices, faces, colors, dropped=len(finite) - len(vertices))
+    more = _fields(arrays, finite) if fields else {}
+    return Mesh(vertices, faces, colors, dropped=len(finite) - len(vertices), **more)

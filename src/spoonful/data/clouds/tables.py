@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from spoonful.data.clouds.arrays import (
     Arrays,
+    check_names,
     columns_of,
     from_columns,
     from_table,
@@ -59,6 +60,7 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     if table.shape[1] != len(names):
         raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
     words = [name.decode("latin-1") for name in names]
+    check_names(words)
     return from_columns(dict(zip(words, table.T, strict=True)))
 
 

@@ -1,15 +1,29 @@
-"""What comes out of a file: points (`Cloud`), or triangles to take points from (`Mesh`)."""
+"""The contents of a file: points (`Cloud`) or triangles (`Mesh`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import sample_surface
+
+# The names of columns for positions, normals and colours; the first of each are written.
+POSITION = ("x", "y", "z")
+NORMAL = (
+    ("nx", "ny", "nz"),
+    ("normal_x", "normal_y", "normal_z"),
+    ("normalx", "normaly", "normalz"),
+)
+COLOR = (("red", "green", "blue"), ("r", "g", "b"))
+STANDARD = frozenset(
+    name for group in ((POSITION,), NORMAL, COLOR, (("rgb", "rgba"),)) for names in group
+    for name in names
+)  # fmt: skip
 
 
 class CloudFileError(ValueError):
@@ -24,7 +38,9 @@ class Cloud:
         points: (N, 3) float32 or float64.
         normals: (N, 3) unit vectors in the dtype of `points`, or None.
         colors: (N, 3) uint8, red, green, blue; or None.
-        dropped: how many points were left out on the way here, as they were not finite.
+        dropped: how many points were left out because they were not finite.
+        fields: all columns of the file, (N,) arrays by name, if they were asked for; see `read`.
+        header: what a writer of the same format can use again, such as a LAS header.
 
     >>> cloud = Cloud(torch.eye(3))
     >>> len(cloud), cloud.normals is None
@@ -38,6 +54,8 @@ class Cloud:
     normals: Tensor | None = None
     colors: Tensor | None = None
     dropped: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    header: Any = None
 
     def __post_init__(self) -> None:
         shape = tuple(self.points.shape)
@@ -60,11 +78,13 @@ class Cloud:
 
     def select(self, index: Tensor) -> Self:
         """The points at `index`, an integer or bool tensor, with all they carry."""
-        return type(self)(
-            self.points[index],
-            None if self.normals is None else self.normals[index],
-            None if self.colors is None else self.colors[index],
-            self.dropped,
+        rows = index.cpu().numpy() if self.fields else None
+        return replace(
+            self,
+            points=self.points[index],
+            normals=None if self.normals is None else self.normals[index],
+            colors=None if self.colors is None else self.colors[index],
+            fields={name: column[rows] for name, column in self.fields.items()},
         )
 
     def to(self, where: torch.device | torch.dtype | str) -> Self:
@@ -72,12 +92,8 @@ class Cloud:
         colors = self.colors
         if colors is not None and not isinstance(where, torch.dtype):
             colors = colors.to(where)
-        return type(self)(
-            self.points.to(where),
-            None if self.normals is None else self.normals.to(where),
-            colors,
-            self.dropped,
-        )
+        normals = None if self.normals is None else self.normals.to(where)
+        return replace(self, points=self.points.to(where), normals=normals, colors=colors)
 
     def with_normals(self, k: int = 16) -> Self:
         """This cloud if it has normals, else with those of `estimate_normals(points, k)`.
@@ -87,8 +103,7 @@ class Cloud:
         """
         if self.normals is not None:
             return self
-        normals = estimate_normals(self.points, k)
-        return type(self)(self.points, normals, self.colors, self.dropped)
+        return replace(self, normals=estimate_normals(self.points, k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +114,9 @@ class Mesh:
         vertices: (V, 3) float32 or float64.
         faces: (F, 3) int64, positions in `vertices`, counter-clockwise seen from outside.
         colors: (V, 3) uint8, red, green, blue of each vertex; or None.
-        dropped: how many vertices were left out on the way here, as they were not finite.
+        dropped: how many vertices were left out because they were not finite.
+        fields: all columns of the vertices, as for a cloud.
+        header: as for a cloud.
 
     >>> corner = Mesh(torch.eye(3), torch.tensor([[0, 1, 2]]))
     >>> corner.sample(100).normals[0]
@@ -110,6 +127,8 @@ class Mesh:
     faces: Tensor
     colors: Tensor | None = None
     dropped: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    header: Any = None
 
     def __post_init__(self) -> None:
         for name, value in (("vertices", self.vertices), ("faces", self.faces)):

@@ -1,12 +1,13 @@
-"""Clouds and meshes to files."""
+"""Write clouds and meshes to files."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from spoonful.data.clouds.formats import FORMATS, format_of, function
-from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
+from spoonful.data.clouds.types import STANDARD, Cloud, CloudFileError, Mesh
 from spoonful.files import write_whole
 
 
@@ -15,7 +16,8 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
 
     Positions are written so that they are read back the same, except where the format cannot:
     las and laz (200 million steps across the cloud or more), gltf and glb (float32 about the
-    mean). Normals and colours are written where the format has a place for them.
+    mean). Normals, colours and other columns (`read(..., fields=True)`) are written if the format
+    has a place for them; `lost` names what it has no place for.
 
     Args:
         path: the file; its folder is made if need be, an old file is replaced whole.
@@ -44,15 +46,51 @@ def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None
     path = Path(path)
     if len(mesh.faces) == 0:
         raise ValueError("mesh must have at least one triangle")
-    if not format_of(path).meshes:
+    if not format_of(path, write=True).meshes:
         known = ", ".join(suffix for suffix, kind in FORMATS.items() if kind.meshes)
         raise CloudFileError(f"{path}: {path.suffix} has no triangles; meshes go to {known}")
     _write(path, mesh, encoding)
 
 
+def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
+    """The names of all that a file of this format cannot keep of a cloud or mesh.
+
+    >>> import torch
+    >>> lost("a.off", Cloud(torch.eye(3), normals=torch.eye(3)))
+    ['normals']
+    """
+    kind = format_of(Path(path), write=True)
+    names = []
+    if isinstance(shape, Mesh) and not kind.meshes:
+        names.append("triangles")
+    if isinstance(shape, Cloud) and shape.normals is not None and not kind.normals:
+        names.append("normals")
+    if shape.colors is not None and not kind.colors:
+        names.append("colors")
+    las = hasattr(shape.header, "vlrs")
+    if not kind.fields or (kind.module == "las" and not las):
+        names += [name for name in shape.fields if name.lower() not in STANDARD]
+    if las and kind.module != "las" and shape.header.vlrs:
+        names.append("LAS records with the coordinate system")
+    if las and kind.module == "las":
+        names += function(kind, "changed")(shape)
+    for part in getattr(shape.header, "elements", ()):
+        names.append(f"PLY element {part}")
+    width = getattr(shape.header, "width", 0)
+    if width and shape.header.height > 1:
+        size = width * shape.header.height
+        if kind.module != "pcd" or size != len(shape.fields[next(iter(shape.fields))]):
+            names.append(f"rows of {width} points")
+    if any(getattr(shape.header, "viewpoint", ())[:3]):
+        names.append("viewpoint")
+    return names
+
+
 def _write(path: Path, shape: Cloud | Mesh, encoding: str | None) -> None:
-    kind = format_of(path)
+    kind = format_of(path, write=True)
     if encoding is not None and encoding not in kind.encodings:
         choices = ", ".join(kind.encodings) or "none: leave it out"
         raise ValueError(f"encoding must be one of {choices} for {path.suffix}, got {encoding!r}")
+    if not kind.fields:
+        shape = replace(shape, fields={}, header=None)
     write_whole(path, function(kind, kind.write)(shape, encoding))
