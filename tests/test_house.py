@@ -105,6 +105,7 @@ def test_no_module_imports_itself_through_others():
     assert circles(import_graph()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_layers_import_downwards_only(path):
     own = layer_of(path)
@@ -123,6 +124,7 @@ def test_the_geometry_core_imports_torch_and_nothing_else(path):
         assert not name.startswith("spoonful") or name.startswith("spoonful.geometry")
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_no_extra():
     extras = ["numpy", "h5py", "trimesh", "matplotlib", "typer", "rich", "open3d", "scipy"]
     code = (
