@@ -58,6 +58,7 @@ def test_gimbal_lock_zeroes_the_third_angle_as_scipy_does(order, sign):
     torch.testing.assert_close(angles, torch.from_numpy(expected), rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 2e-7), (torch.float32, 3e-6)])
 @pytest.mark.parametrize("order", ["zyx", "ZYX", "xyz", "XYZ"])
 @given(exponent=st.floats(-9, 0), first=st.floats(-180, 180), third=st.floats(-180, 180))

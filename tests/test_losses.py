@@ -167,6 +167,7 @@ def test_unreduced_losses_average_to_the_reduced_one():
     torch.testing.assert_close(each.mean(), rpmnet_loss(poses, truth, source, matches))
 
 
+@pytest.mark.slow
 def test_gradients_are_right():
     truth, source = random_pose(2, seed=1), torch.rand(2, 5, 3).double()
     poses, matches = random_pose(2, 4), random_matches(2, 2, 5, 4)

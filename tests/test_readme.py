@@ -69,6 +69,7 @@ def test_the_readme_shows_what_register_prints(capsys):
     assert angles[0] == pytest.approx(angles[1], abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_network_of_your_own_trains_and_is_measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/network.md").read_text()

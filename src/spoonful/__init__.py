@@ -11,8 +11,7 @@ from spoonful.geometry import (
     refine,
     stability,
 )
-
-__version__ = "0.1.0"
+from spoonful.version import __version__ as __version__
 
 # Without `register`, which needs more than torch, and without `spoonful`, the published function,
 # which would hide this package.

@@ -96,6 +96,7 @@ def test_unknown_conditions_are_named():
         grid(["icp"])
 
 
+@pytest.mark.slow
 def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corpora_folder):
     todo = grid(["dcp", "rpmnet"], [0], ["dcp-kabsch", "dcp-perturbed-60", "rpmnet-matches"])
     weights = ["dcp-kabsch-seed0"]
@@ -185,6 +186,7 @@ def test_a_budget_that_is_spent_starts_nothing(tmp_path, corpora_folder):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
     tmp_path, corpora_folder, monkeypatch, number
@@ -330,6 +332,7 @@ def test_the_plan_decides_by_the_interval_and_by_what_the_paper_reports(changes,
     assert "| target | 12 | 4 |" in text
 
 
+@pytest.mark.slow
 def test_a_picture_shows_every_condition_that_shares_seeds_with_kabsch():
     pytest.importorskip("matplotlib")
     from training_grid.picture import picture

@@ -68,6 +68,7 @@ def rows_of(drawing: Drawing) -> list[dict]:
     return [dict(zip(drawing.data.columns, row, strict=True)) for row in drawing.data.rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_has_data_and_can_be_drawn(drawings, name):
     drawing = drawings[name]
@@ -86,6 +87,7 @@ def test_every_figure_has_data_and_can_be_drawn(drawings, name):
     assert any(axes.get_ylabel() or axes.get_title(loc="left") for axes in figure.axes)
 
 
+@pytest.mark.slow
 def test_the_report_is_one_file_for_light_and_dark_pages(subject, tmp_path):
     names = ["feasible-set", "correspondences", "errors"]
     page = analyze(subject, tmp_path, names).read_text()
@@ -101,6 +103,7 @@ def test_the_report_is_one_file_for_light_and_dark_pages(subject, tmp_path):
     assert numbers["figures"]["correspondences"]["extent_ratio"] > 0
 
 
+@pytest.mark.slow
 def test_the_report_begins_with_what_makes_it_diverge(subject, tmp_path):
     page = analyze(subject, tmp_path, ["feasible-set", "errors"]).read_text()
     assert page.index("A rho above 1.") < page.index("<h2>The linearised constraints")
@@ -216,6 +219,7 @@ def test_themes_tell_series_apart_by_luminance_from_their_paper():
             assert abs(light(color) - light(theme.paper)) > 0.25, (mode, color)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_said_in_the_report(subject, tmp_path):
     bare = replace(subject, curves=[])
     page = analyze(bare, tmp_path, ["feasible-set", "rho-during-training"]).read_text()
@@ -224,6 +228,7 @@ def test_what_cannot_be_drawn_is_said_in_the_report(subject, tmp_path):
         analyze(bare, tmp_path, ["rho-during-training"])
 
 
+@pytest.mark.slow
 def test_a_model_without_matches_is_refused_in_words(subject, tmp_path):
     lk = replace(subject, model=PointNetLK(dim=16, iterations=1).eval(), config=None)
     with pytest.raises(ValueError, match="makes no matches, and there is nothing to refine"):
@@ -250,6 +255,7 @@ def test_curves_are_read_from_runs_and_from_results(tmp_path):
         read_curves(tmp_path / "nothing")
 
 
+@pytest.mark.slow
 def test_the_command_draws_one_figure_without_training_anything(tmp_path, capsys):
     assert run(["analyze", "feasible-set", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "feasible-set.svg").is_file()
@@ -266,6 +272,7 @@ def test_a_method_that_is_no_network_is_refused(capsys):
     assert "is no network" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_small_network_can_be_had_untrained():
     found = small(pairs=4, steps=2, trained=False)
     assert found.curves == []

@@ -74,6 +74,7 @@ def test_the_determinants_gradient_is_half_the_sum_of_the_norms_so_it_is_redunda
     assert (torch.linalg.matrix_rank(both) == 6).all()
 
 
+@pytest.mark.slow
 @given(seeds, st.sampled_from(["source", "target"]), st.floats(0.0, 3.1))
 def test_before_the_assembler_columns_have_length_of_at_least_one_and_are_not_parallel(
     seed, form, turn

@@ -52,6 +52,7 @@ def test_an_easy_pair_is_solved(method):
     assert found.pose.rotation.shape == (3, 3)
 
 
+@pytest.mark.slow
 @each
 def test_batched_equals_one_by_one(method):
     batch = easy.batch(3)
@@ -66,6 +67,7 @@ def test_batched_equals_one_by_one(method):
             assert together.matches[row].shape == alone.matches.shape
 
 
+@pytest.mark.slow
 @each
 def test_padding_changes_nothing(method):
     batch = easy.batch(2)
@@ -131,6 +133,7 @@ def test_degenerate_clouds_shift_and_do_not_turn(method, bad):
         assert found.inlier_ratio.isfinite()
 
 
+@pytest.mark.slow
 @each
 def test_a_degenerate_pair_does_not_touch_the_others(method):
     batch = easy.batch(3)
@@ -146,6 +149,7 @@ def test_a_degenerate_pair_does_not_touch_the_others(method):
         assert value is None or (len(value) == 3 and value.isfinite().all())
 
 
+@pytest.mark.slow
 @each
 def test_planes_mirrors_and_repeated_points_give_finite_poses(method):
     plane = easy.shape(60) * torch.tensor([1.0, 1.0, 0.0])

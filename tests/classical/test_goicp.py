@@ -40,6 +40,7 @@ def exhaustive(source, target):
     return float(residual.min()) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_pose_of_an_exhaustive_search_is_better_than_the_threshold_allows(seed):
     source, target = small_problem(seed)

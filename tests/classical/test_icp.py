@@ -63,6 +63,7 @@ def test_given_normals_are_used():
     assert not torch.equal(estimated.pose.rotation, given.pose.rotation)
 
 
+@pytest.mark.slow
 def test_many_starts_find_a_turn_that_one_does_not():
     source, target, truth = easy.pair(200, degrees=150)
     one, many = ICP(), ICP(starts=80, sample=100)
@@ -144,6 +145,7 @@ def test_the_residual_is_that_of_the_matches():
     assert torch.allclose(found.extras["residual"], gaps.mean().sqrt(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_published_settings_give_open3ds_poses():
     open3d = pytest.importorskip("open3d", exc_type=ImportError)
     icp = open3d.pipelines.registration

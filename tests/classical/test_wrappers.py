@@ -296,6 +296,7 @@ def kiss_stand_in(monkeypatch, tmp_path):
     isolate._helper().stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
 def test_kiss_matcher_is_called_as_documented_at_any_scale(kiss_stand_in, scale):
     cloud = scale * shape(300, 7)

@@ -27,6 +27,7 @@ def commands() -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [[], *commands()], ids=" ".join)
 def test_help_has_examples_and_fills_its_lines(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

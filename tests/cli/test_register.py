@@ -71,6 +71,7 @@ def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> No
     assert err == ""
 
 
+@pytest.mark.slow
 def test_the_real_registration_finds_the_pose_of_two_partial_scans(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_doubtful_result_is_printed_and_exits_with_3(scans: Path, capsys: Any)
     assert "nan" not in capsys.readouterr().out + Page(Path("r.html")).text.lower()
 
 
+@pytest.mark.slow
 def test_a_doubtful_result_suggests_what_to_do_next(scans: Path, capsys: Any) -> None:
     def advice(*words: str) -> str:
         assert run(["register", PAIR[0], *words]) == 3
@@ -187,6 +189,7 @@ def test_the_moved_cloud_keeps_colours_and_turned_normals(scans: Path, suffix: s
     assert [path.name for path in Path("new folder").iterdir()] == [f"aligned{suffix}"]
 
 
+@pytest.mark.slow
 def test_a_mesh_stays_a_mesh(scans: Path) -> None:
     corners = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
     faces = torch.tensor([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
@@ -258,6 +261,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
     assert [layer["name"] for layer in page.payload["layers"]] == PAIR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -312,6 +316,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_code_2(
     assert {path: path.read_bytes() for path in scans.iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [False, True])
 def test_a_table_of_pairs(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, bad: bool

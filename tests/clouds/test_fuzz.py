@@ -36,6 +36,7 @@ def _memory_is_limited() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", seeds())
 def test_a_spoiled_file_is_a_cloud_or_a_clear_error(
     name: str, tmp_path_factory: pytest.TempPathFactory

@@ -519,6 +519,7 @@ DENSE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DENSE)
 def test_memory_is_a_small_multiple_of_the_file(name: str, tmp_path: Path) -> None:
     suffix, data = DENSE[name]

@@ -108,6 +108,7 @@ def test_an_unknown_category_is_answered_with_those_there_are():
         synthetic.cloud("dragon", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("category", ["impeller", "turbine", "umbrella"])
 def test_the_most_regular_shapes_still_have_one_pose_only(category):
     # Turned about their axis and settled by ICP into the best wrong pose nearby, some points
@@ -131,6 +132,7 @@ def test_the_most_regular_shapes_still_have_one_pose_only(category):
 # Hard enough.
 
 
+@pytest.mark.slow
 def test_kabsch_on_nearest_neighbours_fails(corpus, generator):
     angles = torch.rand(len(corpus), 3, generator=generator) * 45
     truth = Pose(
@@ -249,6 +251,7 @@ def test_a_cut_leaves_its_walls_with_normals_inwards():
     assert (radius > 0.5 - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_a_solid_without_a_surface_is_refused():
     with pytest.raises(ValueError, match="next to no surface"):
         skin.sample([Solid([box(1, 1, 1)], cuts=[box(2, 2, 2)])], 10, [chance.keys(0)])

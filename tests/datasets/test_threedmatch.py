@@ -63,6 +63,7 @@ def test_loading_twice_gives_the_same(scene, pairs):
         assert torch.equal(one.pose.matrix(), other.pose.matrix())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::spoonful.data.threedmatch.MissingFragments")
 def test_scenes_are_found_in_every_layout(scene, monkeypatch):
     def found(root=None, **options):

@@ -56,6 +56,7 @@ def collected(script, folder, **how):
     return json.loads(summary.read_text())
 
 
+@pytest.mark.slow
 def test_tables_have_a_row_for_each_result_beside_the_papers_numbers(script, folder):
     content = collected(script, folder)
     lines = script.render("rpm-crop", content).splitlines()
@@ -75,6 +76,7 @@ def test_tables_have_a_row_for_each_result_beside_the_papers_numbers(script, fol
     )
 
 
+@pytest.mark.slow
 def test_networks_stand_beside_what_the_paper_prints_for_them(script, folder):
     content = collected(script, folder)
     icp = next(r for r in content["rows"] if (r["method"], r["protocol"]) == ("icp", "rpm-crop"))
@@ -89,6 +91,7 @@ def test_networks_stand_beside_what_the_paper_prints_for_them(script, folder):
     assert "13.0, 5.83" in script.render("dcp-noise", content)
 
 
+@pytest.mark.slow
 def test_tuned_settings_go_into_the_package_when_asked(script, folder):
     collected(script, folder)
     assert not presets.FOLDER.exists()
@@ -166,6 +169,7 @@ def test_a_limit_that_makes_no_sense_is_named(script, word, capsys):
     assert f"--limit: {word!r} is not METHOD=NUMBER" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_method_tuned_to_the_published_settings_is_not_measured_twice(script, folder):
     tuned = script.Measure("icp", "tuned", "rpm-crop")
     assert script._method(tuned, folder) is None

@@ -12,6 +12,7 @@ from spoonful.metrics import summarize
 module = importlib.import_module("spoonful.evaluation.bootstrap")  # its function has its name
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(generator):
     """300 samples of 80 exponential errors, whose mean, RMSE and median are known."""
     truth = {"mean": 1.0, "rmse": math.sqrt(2), "median": math.log(2)}

@@ -47,6 +47,7 @@ def run(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_evaluate_prints_a_row_a_method_and_writes_files(run, tmp_path):
     methods = ("identity", "best=true-matches")
     text = run("evaluate", *methods, "--data", "toys.pt", "--out", "results", "--full")
@@ -62,6 +63,7 @@ def test_evaluate_prints_a_row_a_method_and_writes_files(run, tmp_path):
     assert "100 %" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "lines"), [(None, 2), ("80", 3)])
 def test_a_pipe_is_wide_and_a_name_whole(run, monkeypatch, columns, lines):
     run("evaluate", "long-name=identity", "--data", "toys.pt", "--out", "r")
@@ -113,6 +115,7 @@ def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protoc
         run("evaluate", "identity", "--noise", "-1")
 
 
+@pytest.mark.slow
 def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
     few = ("--no-train", "--limit", "1")
     text = run("reproduce", "dcp-unseen", "--data", "toys.pt", *few, "--out", "table.json")
@@ -177,6 +180,7 @@ def test_a_device_that_is_not_there_is_the_users_mistake():
         evaluate.pick_device("cuda:1")
 
 
+@pytest.mark.slow
 def test_evaluation_needs_no_package_of_the_command():
     code = (
         "import sys; sys.modules.update(typer=None, rich=None, h5py=None, safetensors=None); "

@@ -21,6 +21,7 @@ from spoonful.registration import Registration
 CLEAN = protocols.get("dcp-clean")
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_finds(tmp_path):
     run_script(Path(__file__).with_name("shard_in_two_processes.py"), tmp_path)
     for limit in (7, 1):
@@ -133,6 +134,7 @@ def test_progress_is_told():
     assert seen == [(3, 8), (6, 8), (8, 8)]
 
 
+@pytest.mark.slow
 def test_what_fits_into_a_time_is_of_all_categories_and_the_same_every_time():
     corpus = shapes(count=64)
     corpus = replace(corpus, labels=corpus.labels.sort().values)  # as they are stored

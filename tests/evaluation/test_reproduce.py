@@ -83,6 +83,7 @@ def make(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path, capsys):
     """All of it, with the real trainer and a tiny network."""
     corpora.save(shapes(1024, 24), tmp_path / "shapes-train.pt")
@@ -133,6 +134,7 @@ def test_what_is_there_is_not_made_again(make):
     assert len(trainer.jobs) == 2
 
 
+@pytest.mark.slow
 def test_a_budget_is_shared_by_all_runs_and_said(make):
     trainer = FakeTrainer()
     found = make("dcp-unseen", trainer, budget=600)
@@ -172,6 +174,7 @@ def test_a_run_trained_in_full_is_preferred_to_a_short_one(make):
     assert not any("cut to" in remark for remark in found.remarks)
 
 
+@pytest.mark.slow
 def test_several_seeds_give_a_mean_and_a_spread(make):
     trainer = FakeTrainer()
     found = make("initialization", trainer, seeds=3)
@@ -246,6 +249,7 @@ def test_without_training_what_is_missing_stays_empty(make):
     assert found.rows[0].cells[0].difference is None
 
 
+@pytest.mark.slow
 def test_without_training_the_packages_weights_have_rows_of_their_own(make, monkeypatch):
     def still(name):
         return methods.of_model(name, Still().eval(), settings=name)
@@ -309,6 +313,7 @@ def test_a_job_that_must_not_train_is_left_alone(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeypatch):
     from spoonful.training.step import Stepper
 
@@ -339,6 +344,7 @@ def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeyp
     assert make().rows[0].results[0].training["steps"] == 2
 
 
+@pytest.mark.slow
 def test_a_budgets_run_goes_on_though_the_machine_is_slower_now(tmp_path, monkeypatch):
     from spoonful.evaluation.tables import Recipe
 
@@ -412,6 +418,7 @@ def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
     trained._timed.cache_clear()
 
 
+@pytest.mark.slow
 def test_measuring_keeps_to_its_part_of_a_budget_and_says_what_it_left_out(make):
     class Slow(Still):
         def forward(self, batch: Batch) -> Registration:
@@ -435,6 +442,7 @@ def test_measuring_keeps_to_its_part_of_a_budget_and_says_what_it_left_out(make)
     assert not any("a row is of some" in word for word in whole.remarks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "pair", "pairs"),
     [(20.0, 0.1, 8), (100.0, 0.1, 10), (100.0, 2.0, 5), (100.0, 3.0, 3), (None, 0.1, 13)],

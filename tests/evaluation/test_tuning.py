@@ -155,6 +155,7 @@ def test_half_of_the_trials_change_one_setting_of_one_of_the_best(poor):
     assert len({repr(trial.method) for trial in done}) == 12
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does(tmp_path):
     run_script(Path(__file__).with_name("tune_in_two_processes.py"), tmp_path)
     alone = tune("icp", CARD, TRAIN, trials=4, items=9)
@@ -250,6 +251,7 @@ def test_tuned_settings_are_found_for_the_protocol_or_its_family(monkeypatch, tm
         open_method("icp@best")
 
 
+@pytest.mark.slow
 def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tmp_path):
     typer = pytest.importorskip("typer")
     from typer.testing import CliRunner

@@ -24,6 +24,7 @@ def loss_of_layer(source, target, weights):
     return poses.rotation.cumsum(-1).sum() + poses.translation.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [loss_of_kabsch, loss_of_refine, loss_of_layer])
 def test_full_graph_gives_the_eager_values_and_gradients(loss, generator):
     # aot_eager traces forward and backward whole, as inductor does, without compiling C++.

@@ -73,6 +73,7 @@ def inputs(generator, batch=2, n=6):
     return [x.requires_grad_() for x in (source, target, weights)]
 
 
+@pytest.mark.slow
 def test_gradients_of_both_modes_pass_gradcheck(generator):
     assert torch.autograd.gradcheck(
         lambda *x: tuple(kabsch(*x)),
@@ -83,6 +84,7 @@ def test_gradients_of_both_modes_pass_gradcheck(generator):
     )
 
 
+@pytest.mark.slow
 def test_second_derivatives_pass_gradgradcheck(generator):
     assert torch.autograd.gradgradcheck(
         lambda *x: tuple(kabsch(*x)), inputs(generator, 1, 5), check_fwd_over_rev=True

@@ -119,6 +119,7 @@ def test_refine_agrees_with_the_composite_from_any_start(dtype, weighted, form):
     )
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
@@ -145,6 +146,7 @@ def test_a_loss_on_part_of_the_output_agrees(used):
             torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", sorted(set(ZOO) - TIED))
@@ -326,6 +328,7 @@ def asymmetry(R, matrix):
     return ((K - K.mT).abs().amax((-1, -2)) / matrix.abs().amax((-1, -2))).max()
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_rotations_of_hard_matrices_are_right_to_the_last_digit():
     for name, matrix in hard_matrices(10_000).items():
@@ -360,6 +363,7 @@ def test_lines_are_fitted_by_the_least_turn(dtype):
 # Derivatives -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("form", FORMS)
 def test_first_and_second_derivatives_pass_their_checks(form):

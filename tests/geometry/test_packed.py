@@ -202,6 +202,7 @@ def test_switched_off_or_inside_torch_func_it_is_the_composite(monkeypatch):
     assert moved.isfinite().all()
 
 
+@pytest.mark.slow
 def test_first_and_second_derivatives_pass_their_checks():
     (source, target, weights), offsets = pack(
         [draw_cloud(torch.float64, (), n, seed=n)[:3] for n in (4, 0, 1)]
@@ -216,6 +217,7 @@ def test_first_and_second_derivatives_pass_their_checks():
     assert torch.autograd.gradgradcheck(fit, leaves)
 
 
+@pytest.mark.slow
 def test_traced_by_dynamo_it_is_the_composite():
     leaves = draw(torch.float32)
     layer = SpoonfulLayer(1)

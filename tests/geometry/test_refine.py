@@ -54,6 +54,7 @@ def test_poses_and_gradients_equal_the_literal_iteration(clouds, form):
         torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_gradients_of_both_modes_and_second_order_pass_their_checks(clouds, form):
     source, target, weights, _ = (x[:1, :5].clone().requires_grad_() for x in clouds)

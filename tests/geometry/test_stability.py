@@ -51,6 +51,7 @@ def measured_growth(source, target, form):
     return growth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["source", "target"])
 @pytest.mark.parametrize("rho", [0.1, 0.3, 0.7, 1.5, 4.0, 12.0, 50.0])
 def test_measured_growth_of_an_error_is_rho_within_five_percent(form, rho, generator):

@@ -28,6 +28,7 @@ def gpu(test):
     return test
 
 
+@pytest.mark.slow
 @needs_interpreter
 def test_in_the_interpreter_the_kernels_give_the_numbers_of_the_composite():
     assert_passes_interpreted(Path(__file__).with_name("interpreted_triton.py"))
@@ -77,6 +78,7 @@ def test_without_triton_the_answer_is_no_and_one_line_says_why(monkeypatch, capl
     assert "using torch's own operations" in caplog.messages[0]
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_neither_triton_nor_dynamo():
     code = "import sys, spoonful; assert not {'triton', 'torch._dynamo'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

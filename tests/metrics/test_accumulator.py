@@ -171,6 +171,7 @@ def test_reduce_without_processes_is_the_same_collection():
     assert errors.reduce() is errors
 
 
+@pytest.mark.slow
 def test_two_processes_reduce_to_the_whole(tmp_path):
     run_script(Path(__file__).with_name("reduce_in_two_processes.py"), tmp_path / "rendezvous")
 

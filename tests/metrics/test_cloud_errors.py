@@ -86,6 +86,7 @@ def test_a_cloud_of_padding_has_no_error_to_speak_of():
         assert error[1] == 0
 
 
+@pytest.mark.slow
 def test_chamfer_needs_little_memory():
     """12k x 12k distances are 576 MB; the search takes a few dozen MB of them at a time."""
     script = """

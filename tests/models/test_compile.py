@@ -16,6 +16,7 @@ SHORT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
     # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
@@ -43,6 +44,7 @@ def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
             )
 
 
+@pytest.mark.slow
 def test_compiled_parts_keep_values_and_names():
     torch.compiler.reset()
     model = small_dcp().eval()
@@ -55,6 +57,7 @@ def test_compiled_parts_keep_values_and_names():
     assert list(model.state_dict()) == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_inference_exports_and_runs_from_the_exported_program(build, tmp_path):
     model = build(**SHORT[build]).eval()

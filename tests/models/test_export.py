@@ -63,6 +63,7 @@ def test_angles_by_arithmetic_are_torchs():
 
 
 # torch's own use of its deprecated names.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_the_program_of_the_documentation_finds_the_models_pose(tmp_path, monkeypatch):
     pytest.importorskip("onnxruntime")
@@ -83,6 +84,7 @@ def test_the_program_of_the_documentation_finds_the_models_pose(tmp_path, monkey
         torch.testing.assert_close(value, getattr(expected, name), rtol=0, atol=near)
 
 
+@pytest.mark.slow
 def test_the_benchmark_says_how_far_the_programs_poses_are_from_torchs(tmp_path, monkeypatch):
     class Session:
         """A program that is a little off."""

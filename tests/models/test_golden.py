@@ -57,16 +57,19 @@ class TestDCPv1:
         with torch.no_grad():
             return model, model(Batch(io["source"].mT.to(dtype), io["target"].mT.to(dtype)))
 
+    @pytest.mark.slow
     def test_embeddings(self, io):
         model, _ = self.run(io, torch.float32)
         with torch.no_grad():
             ours = model.emb_nn(io["source"].mT)[:, ::16].mT
         assert relative(ours, io["source_embedding_every_16th_point"]) < 1e-5
 
+    @pytest.mark.slow
     def test_translation(self, io):
         _, output = self.run(io, torch.float32)
         assert relative(output.pose.translation, io["translation"]) < 1e-4
 
+    @pytest.mark.slow
     def test_rotation_is_published_within_its_rounding_and_closer_to_float64(self, io):
         # The soft matches of this network lie within a millimetre of their centroid, so float32
         # leaves the rotation uncertain by hundredths of a degree, differently in every
@@ -78,6 +81,7 @@ class TestDCPv1:
         assert (published > 0.01).all()
         assert (rotation_error_degrees(ours, io["rotation"]) < 0.02).all()
 
+    @pytest.mark.slow
     def test_errors_in_degrees_are_those_of_the_published_code(self, io):
         # The clouds are the same points in another order, so ICP finds the true pose exactly.
         source, target = io["source"].mT.double(), io["target"].mT.double()
@@ -92,6 +96,7 @@ class TestDCPv1:
             assert abs(ours - degrees) < 0.02
 
 
+@pytest.mark.slow
 def test_dcp_v2_outputs_loss_and_gradients():
     io = golden("dcp_v2_small_io")
     model = DCP(emb_dims=64, ff_dims=128).eval()
@@ -107,6 +112,7 @@ def test_dcp_v2_outputs_loss_and_gradients():
     assert_gradient(model, io)
 
 
+@pytest.mark.slow
 def test_rpmnet_outputs_loss_and_gradients():
     io = golden("rpmnet_io")
     model = RPMNet().eval()

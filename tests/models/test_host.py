@@ -62,6 +62,7 @@ def without_autocast(monkeypatch):
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda *_: False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_step_asks_nothing_of_the_host(name):
     batch = make_batch(2, 24, 24)

@@ -12,6 +12,7 @@ from spoonful.geometry import Pose, random_rotation
 from spoonful.models.features import FeatureNet, Surroundings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_order_of_the_points_does_not_matter(name):
     # Fewer points in a ball than places: with more, RPM-Net takes the first, as published.

@@ -12,6 +12,7 @@ from models.helpers import gradients, make_batch, small_dcp, small_rpmnet, with_
 from spoonful.models import dgcnn, features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target_points", [40, 30])  # equal sizes, and padding
 @pytest.mark.parametrize("build", [small_rpmnet, small_dcp])
 def test_a_stack_on_edges_is_its_layers_one_by_one(build, target_points, monkeypatch):
@@ -34,6 +35,7 @@ def test_a_stack_on_edges_is_its_layers_one_by_one(build, target_points, monkeyp
         torch.testing.assert_close(value, running[name], rtol=1e-5, atol=1e-6, msg=name)
 
 
+@pytest.mark.slow
 @needs_interpreter
 def test_in_the_interpreter_the_kernels_give_torchs_numbers():
     assert_passes_interpreted(Path(__file__).with_name("interpreted_kernels.py"))

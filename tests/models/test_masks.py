@@ -19,6 +19,7 @@ def items() -> list[Batch]:
     return [make_batch(1, n, m, seed=i) for i, (n, m) in enumerate(SIZES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", SMALL)
 def test_padding_changes_nothing_in_eval_mode(name, dtype, items):
@@ -42,6 +43,7 @@ def test_padding_changes_nothing_in_eval_mode(name, dtype, items):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcp-v2", "rpmnet"])
 def test_what_padding_holds_does_not_matter(name, items):
     model = SMALL[name]().train()
@@ -80,6 +82,7 @@ def test_losses_of_padded_rpmnet_are_means_over_items(name, items):
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_clouds_smaller_than_a_neighbourhood_are_fine():
     items = [make_batch(1, 7, 40), make_batch(1, 40, 5, seed=1)]
     for build in SMALL.values():

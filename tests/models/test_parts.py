@@ -81,6 +81,7 @@ class TestEdges:
         for ours, theirs in zip(*results, strict=True):
             torch.testing.assert_close(ours, theirs)
 
+    @pytest.mark.slow
     def test_second_derivatives_exist(self, inputs):
         points, _, *rest = inputs
         small = [x.clone().requires_grad_() for x in (points[:1, :4], *rest[:3])]
@@ -164,6 +165,7 @@ class TestSinkhorn:
         (b * weight).sum().backward()
         torch.testing.assert_close(ours.grad, theirs.grad)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("slack", [True, False])
     def test_gradcheck(self, affinity, slack):
         leaf = affinity.clone().requires_grad_()

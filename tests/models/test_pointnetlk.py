@@ -117,6 +117,7 @@ def test_an_easy_pair_is_solved_to_half_a_degree():
     assert degrees(settled(iterations=10), easy()).max() < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["max", "avg"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_padding_changes_nothing(pool, dtype):
@@ -157,6 +158,7 @@ def degenerate(kind: str) -> Batch:
     return replace(batch, source=source, target=batch.pose.apply(source))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coincident", "collinear", "planar"])
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 def test_singular_jacobians_give_finite_poses_and_gradients(kind, training):
@@ -242,6 +244,7 @@ def test_mistakes_are_named():
         presets.get("pointnetlk/clean+source")
 
 
+@pytest.mark.slow
 def test_steps_lower_the_loss():
     model, batch = settled(dim=32, iterations=3), make_batch(6, 40, 40)
     adam = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3)

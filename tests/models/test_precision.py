@@ -12,6 +12,7 @@ from spoonful.models.norms import LayerNorm
 from spoonful.models.precision import mix
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # processors without bfloat16
 @pytest.mark.parametrize("name", ["dcp-v2", "dcp-pointnet", "rpmnet"])
 def test_autocast_trains_with_poses_in_float32(name):
@@ -32,6 +33,7 @@ def test_autocast_trains_with_poses_in_float32(name):
             assert parameter.grad.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul")  # processors without bfloat16
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_autocast_changes_poses_and_gradients_little(build):

@@ -31,6 +31,7 @@ def assert_same_gradients(model: torch.nn.Module, state: dict[str, torch.Tensor]
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize(
     "options",
@@ -67,6 +68,7 @@ def test_dcp_with_gradients_and_running_statistics(options, training):
         torch.testing.assert_close(buffer, state[name], msg=name)
 
 
+@pytest.mark.slow
 def test_rpmnet_with_gradients():
     batch = make_batch(2, 100, 90, dtype=torch.float64)
     torch.manual_seed(0)
@@ -103,6 +105,7 @@ def test_float32_follows_float64_in_training_mode(build):
     torch.testing.assert_close(low.pose.rotation.double(), high.pose.rotation, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_golden_rpmnet_is_the_same_in_training_mode():
     io = golden("rpmnet_io")
     model = RPMNet().train()

@@ -63,6 +63,7 @@ def test_without_normalizing_the_network_sees_the_clouds_as_they_are(turn, gener
     assert torch.equal(model.seen[0].source[0], source)
 
 
+@pytest.mark.slow
 def test_polishing_uses_all_points(turn, generator):
     source = shape(5000, generator)
     truth = Pose(turn, torch.tensor([0.1, 0.2, 0.3]))
@@ -75,6 +76,7 @@ def test_polishing_uses_all_points(turn, generator):
     torch.testing.assert_close(found.pose.rotation, found.poses.rotation[1])
 
 
+@pytest.mark.slow
 def test_polishing_survives_missing_parts(turn, generator):
     source = shape(6000, generator)
     truth = Pose(turn, torch.zeros(3))

@@ -13,6 +13,7 @@ from spoonful.losses import dcp_loss, inlier_loss, over_poses, rpmnet_loss
 from spoonful.models import cycle_loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [None, "kabsch", "perturbed"])
 @pytest.mark.parametrize("name", ["dcp-v2", "dcp-v1", "dcp-pointnet", "rpmnet"])
 def test_a_step_lowers_the_loss(name, layer):
@@ -46,6 +47,7 @@ def degenerate(kind: str):
     return replace(batch, source=source, target=batch.pose.apply(source))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coincident", "collinear", "planar"])
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
@@ -55,6 +57,7 @@ def test_gradients_are_finite_on_degenerate_clouds(name, kind, training):
         assert gradient.isfinite().all(), parameter
 
 
+@pytest.mark.slow
 def test_gradients_reach_the_points():
     batch = make_batch(2, 30, 30)
     for build in SMALL.values():

@@ -26,6 +26,7 @@ def found(scans):
     return register(source, target)
 
 
+@pytest.mark.slow
 def test_partial_scans_anywhere_are_found(scans, found):
     degrees, shift = off_by(found.pose, scans[2])
     assert degrees < 1.0
@@ -35,6 +36,7 @@ def test_partial_scans_anywhere_are_found(scans, found):
     assert found.method == "consensus"
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_units(scans, found):
     source, target, _ = scans
     large = register(source * 1000, target * 1000)
@@ -47,6 +49,7 @@ def test_the_result_does_not_depend_on_units(scans, found):
     assert large.warnings == found.warnings
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result(scans, found):
     again = register(scans[0], scans[1])
     assert torch.equal(again.transform, found.transform)
@@ -75,6 +78,7 @@ def test_the_choice_is_explained(found):
     assert all(0 <= score <= 1 for score in scores)
 
 
+@pytest.mark.slow
 def test_normals_that_come_with_the_clouds_are_used():
     clouds = [lumpy(5000, seed) for seed in (4, 5)]
     # The whole solid is star-shaped, so these all point outwards.
@@ -112,6 +116,7 @@ def test_icp_from_the_wrong_start_is_doubted(scans):
     assert not register(scans[0], scans[1], method="icp").confident
 
 
+@pytest.mark.slow
 def test_different_objects_are_doubted():
     generator = torch.Generator().manual_seed(0)
     x, y = torch.rand(2, 5000, generator=generator, dtype=torch.float64)
@@ -119,6 +124,7 @@ def test_different_objects_are_doubted():
     assert not register(hills, lumpy(5000, 0)).confident
 
 
+@pytest.mark.slow
 def test_a_network_is_asked_in_doubt_and_only_then(scans, monkeypatch):
     asked = []
 
@@ -134,6 +140,7 @@ def test_a_network_is_asked_in_doubt_and_only_then(scans, monkeypatch):
     assert asked == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rpmnet", "dcp-v2"])
 def test_shipped_networks_register_the_demo(method):
     pair = built_in_pair(torch.Generator().manual_seed(0))
@@ -143,6 +150,7 @@ def test_shipped_networks_register_the_demo(method):
     assert off_by(found.pose, pair.truth.to(torch.float64))[0] < 0.5
 
 
+@pytest.mark.slow
 def test_a_sphere_is_called_round_and_doubted():
     one, two = (torch.nn.functional.normalize(lumpy(4000, seed), dim=-1) for seed in (1, 2))
     found = register(one, two)
@@ -151,6 +159,7 @@ def test_a_sphere_is_called_round_and_doubted():
     assert any("symmetric" in warning for warning in found.warnings)
 
 
+@pytest.mark.slow
 def test_a_flat_plate_is_called_planar_and_doubted():
     generator = torch.Generator().manual_seed(0)
     one, two = torch.rand(2, 4000, 3, generator=generator, dtype=torch.float64)
@@ -203,12 +212,14 @@ def test_points_that_are_not_finite_are_counted():
     assert register(holes, holes).notes == (f"{said} and 1 point of the target",)
 
 
+@pytest.mark.slow
 def test_stray_points_change_nothing(scans):
     source, target, truth = scans
     stray = torch.cat([source, torch.full((3, 3), 1e5, dtype=torch.float64)])
     assert off_by(register(stray, target).pose, truth)[0] < 1.0
 
 
+@pytest.mark.slow
 def test_large_coordinates_keep_their_digits(scans, found):
     source, target, _ = scans
     utm = torch.tensor([500_000.0, 4_000_000.0, 100.0], dtype=torch.float64)
@@ -218,6 +229,7 @@ def test_large_coordinates_keep_their_digits(scans, found):
     )
 
 
+@pytest.mark.slow
 def test_many_points_take_bounded_time():
     source, target = view(lumpy(200_000, 1), (1, 0, 0)), view(lumpy(200_000, 2), (0.6, 0.8, 0))
     start = time.thread_time()
@@ -286,6 +298,7 @@ def test_points_come_back_as_they_went_in(scans, found):
     assert np.allclose(moved, found.apply(source).numpy())
 
 
+@pytest.mark.slow
 def test_of_poses_that_fit_alike_the_given_one_is_kept():
     generator = torch.Generator().manual_seed(0)
     one, two = 2 * torch.rand(2, 4000, 3, generator=generator, dtype=torch.float64) - 1

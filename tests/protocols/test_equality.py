@@ -93,6 +93,7 @@ def p_value(seen: Tensor, wanted: Tensor) -> float:
     return float(ks_2samp(seen, wanted, method="asymp").pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -113,6 +114,7 @@ def test_pairs_are_distributed_like_the_items(name: str) -> None:
     assert p > 1e-3, what
 
 
+@pytest.mark.slow
 def test_the_comparison_sees_small_differences() -> None:
     card = replace(protocols.get("rpm-crop"), categories="all")
     for other, tell in (

@@ -34,6 +34,7 @@ def gaps(batch: Batch) -> Tensor:
     return torch.cdist(batch.pose.apply(batch.source).double(), batch.target.double()).amin(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_pose_takes_sources_onto_targets(name: str) -> None:
     card = protocols.get(name)
@@ -53,6 +54,7 @@ def test_the_pose_takes_sources_onto_targets(name: str) -> None:
         assert (exact > 250).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dcp-twice-sampled", "rpm-clean", "rpm-crop"])
 def test_every_point_is_the_shapes_own_with_its_normal_and_comes_once(name: str) -> None:
     card = protocols.get(name)
@@ -75,6 +77,7 @@ def test_every_point_is_the_shapes_own_with_its_normal_and_comes_once(name: str)
         assert all(len(row.unique()) == len(row) for row in at)
 
 
+@pytest.mark.slow
 def test_a_crop_keeps_a_half_space() -> None:
     """Some plane has all the kept points on one side and all others on the other."""
     # As many points as the half-space holds: those above the 30 % quantile of 2048.
@@ -102,6 +105,7 @@ def linearly_separable(inner: Tensor, outer: Tensor) -> bool:
     return bool(found.status == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rpm-jitter", "rpm-crop", "dcp-noise"])
 def test_noise_is_clipped_and_of_the_right_size(name: str) -> None:
     card = protocols.get(name)
@@ -122,6 +126,7 @@ def test_noise_is_clipped_and_of_the_right_size(name: str) -> None:
     assert torch.corrcoef(torch.stack([source, target]))[0, 1].abs() < 0.02
 
 
+@pytest.mark.slow
 def test_the_same_generator_state_gives_the_same_pairs() -> None:
     first, again = (pairs("rpm-crop", noise=True, seed=5) for _ in range(2))
     assert torch.equal(first.source, again.source)

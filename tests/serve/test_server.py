@@ -91,6 +91,7 @@ def test_a_source_in_another_unit_is_brought_to_the_targets(
     torch.testing.assert_close(read_cloud(asked.output).points, box(), atol=1e-6, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_moved_source_and_the_pose_can_be_saved(
     server: Site, files: Files, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_form_without_script_is_led_to_the_report(server: Site, files: Files) 
     assert "my scan.ply" in page.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "origin", "code"),
     [
@@ -226,6 +228,7 @@ def bomb() -> bytes:
     return content.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "code", "message"),
     [
@@ -319,6 +322,7 @@ def test_files_that_are_too_large_are_refused(server: Site, files: Files, declar
     assert left(server) == []
 
 
+@pytest.mark.slow
 def test_fifty_clients_at_once_are_all_served(server: Site, files: Files) -> None:
     async def everyone() -> list[Any]:
         limits = httpx.Limits(max_connections=None)

@@ -89,6 +89,7 @@ def test_notes_at_the_end_of_a_result_stay(monkeypatch, tmp_path):
     assert harness.save("other.md", "# New\n").read_text() == "# New\n"
 
 
+@pytest.mark.slow
 def test_the_layer_is_timed_beside_a_multiplication():
     layer = load_benchmark("layer")
     times = layer.from_python("2x8", 3, "cpu", 0.01)

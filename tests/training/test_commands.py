@@ -43,6 +43,7 @@ def test_mistakes_are_one_line(tmp_path, flags, capsys):
     )
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_training_hears_that_a_signal_stopped_it(tmp_path, flags, monkeypatch):
     pytest.importorskip("typer")
     from spoonful.cli.app import run
@@ -61,6 +62,7 @@ def test_who_waits_for_a_training_hears_that_a_signal_stopped_it(tmp_path, flags
     assert run(command) == 0
 
 
+@pytest.mark.slow
 def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     typer = pytest.importorskip("typer")
     from spoonful.cli.sweep import sweep
@@ -85,6 +87,7 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     assert help_text is None or "refine.iterations" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_training_imports_nothing_but_torch():
     unwanted = ["typer", "rich", "yaml", "tensorboard", "h5py", "safetensors", "ray", "pooch"]
     code = (

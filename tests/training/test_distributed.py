@@ -20,6 +20,7 @@ def in_two_processes(folder: Path, net: str) -> list[dict]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", NETS)
 def test_one_and_two_processes_have_the_same_loss_curve(tmp_path, net):
     two = in_two_processes(tmp_path / "two", net)

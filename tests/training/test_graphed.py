@@ -66,6 +66,7 @@ def run(folder, config, *, graphed: bool) -> Trainer:
     return trainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["model=dcp", "model=rpmnet"])
 def test_a_recorded_run_is_a_usual_one(tmp_path, pretend, net):
     config = small(
@@ -85,6 +86,7 @@ def test_a_recorded_run_is_a_usual_one(tmp_path, pretend, net):
     same_runs(tmp_path / "usual", tmp_path / "graphed")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_recorded_runs_as_usual(tmp_path, pretend, monkeypatch):
     def refuse(graph, stream):
         raise RuntimeError("operation not permitted when stream is capturing")
@@ -136,6 +138,7 @@ def test_a_recording_is_made_where_the_calls_before_it_ran(monkeypatch, pretend)
     assert len(set(map(id, used))) == 1
 
 
+@pytest.mark.slow
 def test_looking_later_changes_nothing(tmp_path, monkeypatch):
     config = small("budget.steps=33", "data.batch_size=2", "runtime.validate_every=9")
     run(tmp_path / "at once", config, graphed=False)
@@ -151,6 +154,7 @@ def test_looking_later_changes_nothing(tmp_path, monkeypatch):
     same_runs(tmp_path / "at once", tmp_path / "later")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["model=dcp", "model=rpmnet"])
 def test_validation_does_not_depend_on_how_pairs_are_batched(net):
     config = small(net, "refine=source", "rpmnet.feat_dim=8", "rpmnet.neighbors=4")
@@ -182,6 +186,7 @@ def test_validation_does_not_depend_on_how_pairs_are_batched(net):
     assert stepper.model.training
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_after_the_first_epoch(monkeypatch):
     parts = RegistrationModel.compile_parts
     monkeypatch.setattr(

@@ -51,6 +51,7 @@ def test_float64_geometry_has_kabschs_gradient_and_returns_float32():
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "settings"),
     [
@@ -73,6 +74,7 @@ def test_float64_geometry_trains_beneath_a_bfloat16_network(settings, mode):
     assert result.skipped == 0
 
 
+@pytest.mark.slow
 def test_perturbed_starts_are_turned_ever_less_by_a_shrinking_schedule(tmp_path, monkeypatch):
     seen = []
     step = Stepper.step
@@ -169,6 +171,7 @@ def test_matches_in_one_point_have_a_finite_extent_loss():
     assert matches.grad.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [(), RPMNET], ids=["dcp", "rpmnet"])
 @pytest.mark.parametrize("term", ["loss.matches=1", "loss.extent=1"])
 def test_each_added_loss_trains_each_model(settings, term):

@@ -35,6 +35,7 @@ def same_runs(one: Path, other: Path) -> None:
         assert results[0][name] == results[1][name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [(), ("refine=perturbed", "optimizer.ema=0.9")])
 def test_stopping_after_every_step_changes_nothing(tmp_path, settings):
     config = small(*settings, "runtime.validate_every=2")
@@ -47,6 +48,7 @@ def test_stopping_after_every_step_changes_nothing(tmp_path, settings):
     same_runs(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     script = Path(__file__).with_name("kill_and_resume.py")
     kills, runs = map(int, run_script(script, tmp_path, 20, 0).split())
@@ -56,6 +58,7 @@ def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
         same_runs(tmp_path / "whole", tmp_path / f"killed-{number}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_step_writes_a_checkpoint_and_changes_nothing(
     tmp_path, monkeypatch, number
@@ -91,6 +94,7 @@ def stopped(folder: Path, steps: int = 4) -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated", "tampered"])
 def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, damage):
     whole = train(small(), corpus=blobs(), out=tmp_path / "whole", quiet=True)
@@ -107,6 +111,7 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, da
     assert train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True).best == whole.best
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
     before = stopped(tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -121,6 +126,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
     assert train(small(), corpus=blobs(), out=tmp_path, quiet=True).finished
 
 
+@pytest.mark.slow
 def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
     stopped(tmp_path)
     with pytest.raises(ValueError, match=r"optimizer.lr was 0.001, is 0.01"):

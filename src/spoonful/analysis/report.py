@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-import spoonful
 from spoonful.analysis import ours, paper
 from spoonful.analysis.plots import Drawing, Mode, Table, rendered, settled, styled
 from spoonful.analysis.subject import Subject
 from spoonful.files import plain
 from spoonful.names import named
+from spoonful.version import __version__
 
 FIGURES: dict[str, Callable[[Subject], Drawing]] = {
     "feasible-set": paper.feasible_set,
@@ -112,7 +112,7 @@ def analyze(
         "data": subject.data.name,
         "protocol": subject.protocol.name,
         "device": str(subject.device),
-        "spoonful": spoonful.__version__,
+        "spoonful": __version__,
         "torch": torch.__version__,
         "date": date.today().isoformat(),
     }

@@ -6,7 +6,8 @@ import io
 import sys
 import warnings
 
-STOPPED = 130  # exit code after Ctrl-C or another signal
+from spoonful.workers import STOPPED
+
 # What a command needs beyond the `cli` extra: the extra that installs everything, and its modules.
 _REGISTER = ("register", ("scipy", "trimesh"))
 _SERVE = ("register,serve", ("scipy", "trimesh", "starlette", "uvicorn", "python_multipart"))

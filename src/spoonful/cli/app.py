@@ -12,9 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-import spoonful
 from spoonful.cli import (
-    STOPPED,
     analyze,
     batch,
     bench,
@@ -33,6 +31,8 @@ from spoonful.cli import (
 )
 from spoonful.cli.answer import printable
 from spoonful.geometry import kernels
+from spoonful.version import __version__
+from spoonful.workers import STOPPED
 
 app = typer.Typer(
     name="spoonful",
@@ -85,7 +85,7 @@ def root(
       spoonful --debug COMMAND ...           with a traceback
     """
     if version:
-        typer.echo(f"spoonful {spoonful.__version__}")
+        typer.echo(f"spoonful {__version__}")
         if not kernels.built():
             typer.echo(kernels.status())
         raise typer.Exit

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-import spoonful
 from spoonful.data.corpus import Corpus
+from spoonful.version import __version__
 
 
 def fingerprint(data: Corpus | Sequence[Any]) -> str:
@@ -65,7 +65,7 @@ def versions() -> dict[str, str]:
     except metadata.PackageNotFoundError:
         numpy = "none"
     return {
-        "spoonful": spoonful.__version__,
+        "spoonful": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy,

@@ -33,7 +33,6 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-import spoonful
 from spoonful.data.clouds import FORMATS
 from spoonful.pipeline import METHODS
 from spoonful.pipeline.lengths import UNITS
@@ -41,6 +40,7 @@ from spoonful.pipeline.runner import PRELOAD, Request
 from spoonful.serve.guard import Guard, TooLarge, too_large
 from spoonful.serve.jobs import run_limited, shown_name, suffix_of
 from spoonful.serve.limits import Limits
+from spoonful.version import __version__
 from spoonful.view.markup import asset, policy
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
@@ -365,7 +365,7 @@ def _front(limits: Limits) -> tuple[str, str]:
     page = Template(read("drop.html")).substitute(
         style=style,
         script=script,
-        version=spoonful.__version__,
+        version=__version__,
         suffixes=",".join(FORMATS),
         formats=", ".join(suffix.removeprefix(".") for suffix in FORMATS),
         methods="".join(f"<option>{name}</option>" for name in METHODS),

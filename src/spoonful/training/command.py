@@ -13,8 +13,9 @@ from spoonful.training import checkpoint, presets
 from spoonful.training import config as configs
 from spoonful.training.config import Config
 from spoonful.training.schedule import clock, seconds
-from spoonful.training.sweep import STOPPED, runs, sweep, table
+from spoonful.training.sweep import runs, sweep, table
 from spoonful.training.trainer import train
+from spoonful.workers import STOPPED
 
 HELP = {
     "preset": f"{', '.join(presets.names())}; +source, +target, +perturbed or +detached adds the "

@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
-import spoonful
 from spoonful.files import write_whole
 from spoonful.models import RegistrationModel
 from spoonful.names import named
 from spoonful.training import checkpoint
+from spoonful.version import __version__
 
 FOLDER = Path(__file__).parent.parent / "weights"
 
@@ -159,7 +159,7 @@ def publish(
         validation=found.metrics,
         evaluation=dict(evaluation or {}),
         config=found.config.as_dict(),
-        versions={"spoonful": spoonful.__version__, **(versions or {})},
+        versions={"spoonful": __version__, **(versions or {})},
         licence=licence,
     )
     write_whole(folder / f"{name}.json", json.dumps(asdict(about), indent=1) + "\n")

@@ -24,8 +24,8 @@ from spoonful.training import checkpoint
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
 from spoonful.training.stopping import on_signals
+from spoonful.workers import STOPPED
 
-STOPPED = 130  # exit code of a run that a signal stopped
 # Starting Python and writing a last checkpoint take some of a time limit.
 _MARGIN = 3.0
 

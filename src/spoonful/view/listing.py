@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-import spoonful
 from spoonful.files import write_whole
+from spoonful.version import __version__
 from spoonful.view.layers import check_choice
 from spoonful.view.markup import asset, escaped, policy
 
@@ -84,7 +84,7 @@ def write_listing(
     script = asset("listing.js")
     page = Template(asset("listing.html")).substitute(
         policy=policy(script, style, "form-action 'none'"),
-        generator=f"Spoonful {spoonful.__version__}",
+        generator=f"Spoonful {__version__}",
         title=escaped(title),
         style=style,
         subtitle=f'<p class="subtitle">{escaped(subtitle)}</p>\n' if subtitle else "",

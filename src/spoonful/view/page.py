@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-import spoonful
 from spoonful.files import write_whole
 from spoonful.geometry import Pose
+from spoonful.version import __version__
 from spoonful.view.layers import (
     UPS,
     CloudLayer,
@@ -143,7 +143,7 @@ def write_page(
     command = command if isinstance(command, str) else shlex.join(command)
     page = Template(asset("template.html")).substitute(
         policy=policy(script, style, "img-src data: blob:", "form-action 'none'"),
-        generator=f"Spoonful {spoonful.__version__}",
+        generator=f"Spoonful {__version__}",
         title=escaped(title),
         names=escaped(", ".join(layer.name for layer in layers)),
         style=style,
@@ -155,7 +155,7 @@ def write_page(
         notes=_list("notes", [*notes, *thinned]),
         view_keys=_view_keys(len(views)),
         command=_command(command),
-        footer=f"Spoonful {spoonful.__version__}, shown with three.js",
+        footer=f"Spoonful {__version__}, shown with three.js",
         payload=_json(payload),
         script=script,
     )
