@@ -125,6 +125,13 @@ def test_clouds_of_one_name_and_no_matches_can_be_shown(found: Alignment, tmp_pa
     assert [view["name"] for view in payload["views"]] == ["Before", "After", "Residuals"]
 
 
+def test_a_notebook_shows_the_numbers_and_no_markup(found: Alignment) -> None:
+    html = replace(found, warnings=("<script>x</script>",))._repr_html_()
+    assert "Confident" in html
+    assert "1.500000" in html
+    assert "<script>" not in html
+
+
 def test_show_opens_the_page(found: Alignment, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)

@@ -89,7 +89,7 @@ def write_report(
     return write_page(
         path,
         title=title or f"{first} onto {last}",
-        subtitle=f"{alignment.method}, {alignment.seconds:.2g} s",
+        subtitle=f"method: {alignment.method}",
         verdict=verdict(alignment),
         layers=layers,
         poses=[
