@@ -14,11 +14,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Byte code is compiled once, not by every process that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test lint types fast unit test-gpu format viewer clean
+.PHONY: help demo check test lint types fast unit test-gpu format docs viewer clean
 
 help:
 	@sed -n '2,4p' Makefile | sed 's/^# *//'
-	@echo 'also:  make lint | types | fast | unit | format | test-gpu | viewer | clean'
+	@echo 'also:  make lint | types | fast | unit | format | docs | test-gpu | viewer | clean'
 
 demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
@@ -48,12 +48,17 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Builds the documentation into site/.
+docs: $(DEV)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 # Builds the bundled 3D viewer; only needed after a change in viewer/src (needs Node 20 or newer).
 viewer:
 	cd viewer && npm ci && npm run build
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) demo site .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # $(1) are the extras. torch comes first and by itself: if pip sees an open torch range, it may
 # choose a CUDA build.

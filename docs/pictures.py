@@ -1,11 +1,14 @@
-"""Make the README's moving picture: `python docs/pictures.py` writes docs/snap.gif.
+"""Make the pictures of the documentation: `python docs/pictures.py`.
 
-Registers the two example scans as a user would and draws the source on its way from the pose in
-its file to the pose that `register` found. Seen from above, without the floor and the ceiling.
+Registers the two example scans as a user would. docs/snap.gif shows the source on its way from the
+pose in its file to the pose that `register` found, from above, without floor and ceiling.
+docs/register.png is the report in a browser (needs Chromium).
 """
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +18,12 @@ from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
 
 from spoonful import register
-from spoonful.pipeline.report import turn_of
+from spoonful.pipeline import Alignment
+from spoonful.pipeline.report import turn_of, write_report
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+from view.chromium import Chromium  # noqa: E402
 
 SIZE, FINER = (760, 420), 3  # pixels; drawn this many times as large, then reduced
 SOURCE, TARGET, TEXT = (213, 94, 0), (0, 114, 178), (70, 78, 88)
@@ -25,9 +33,34 @@ SECONDS = 0.05  # per frame
 
 
 def main() -> None:
-    """Write the picture beside this file."""
+    """Write both pictures beside this file."""
     folder = files("spoonful") / "examples"
     found = register(str(folder / "room-2.ply"), str(folder / "room-1.ply"))
+    write_page_picture(found, HERE / "register.png")
+    write_moving_picture(found, HERE / "snap.gif")
+
+
+def write_page_picture(found: Alignment, path: Path) -> None:
+    """Write the report, open it, cut the ceiling off and take a picture."""
+    names = "room-2.ply", "room-1.ply"
+    command = "spoonful register room-2.ply room-1.ply --unit m --report report.html"
+    with tempfile.TemporaryDirectory() as folder, Chromium() as browser:
+        page = write_report(f"{folder}/r.html", found, names=names, unit="m", command=command)
+        browser.open(page, width=1280, height=800)
+        browser.evaluate(
+            "(input => { input.value = 0.42; input.dispatchEvent(new Event('input')); })"
+            "([...document.querySelectorAll('#layers .row input')].at(-1))"
+        )
+        browser.evaluate("document.getElementById('canvas').focus()")
+        for key in ["ArrowUp"] * 4 + ["+"] * 2:
+            browser.key(key)
+        browser.evaluate("document.activeElement.blur()")
+        browser.screenshot(path)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+
+def write_moving_picture(found: Alignment, path: Path) -> None:
+    """Draw the source on its way."""
     source, target = (
         points[(points[:, 2] > HEIGHTS[0]) & (points[:, 2] < HEIGHTS[1])]
         for points in (found.source.points.double().numpy(), found.target.points.double().numpy())
@@ -50,7 +83,6 @@ def main() -> None:
     frames = [frame(target, on_the_way(share), (low + high) / 2, scale, share) for share in FRAMES]
     palette = Image.new("P", (1, 1))
     palette.putpalette([value for color in shades() for value in color])
-    path = Path(__file__).with_name("snap.gif")
     images = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in frames]
     duration = round(1000 * SECONDS)
     images[0].save(path, save_all=True, append_images=images[1:], duration=duration, loop=0)

@@ -14,6 +14,7 @@ from torch import Tensor
 from pipeline.standins import aligned
 from spoonful.geometry import Pose
 from spoonful.pipeline import Alignment
+from spoonful.pipeline.proposers import AS_GIVEN
 from spoonful.pipeline.report import show, write_report
 from spoonful.view import CloudLayer, PoseStop, Table, View, write_page
 from view.chromium import Chromium
@@ -52,8 +53,7 @@ def test_two_clouds_of_fifty_thousand_take_less_than_3_mb(tmp_path: Path) -> Non
     }
     path = write_report(tmp_path / "r.html", replace(result, **clouds), unit="m")
     assert path.stat().st_size < 3_000_000
-    assert "Showing 50,000 of the 60,000 points of source." in Page(path).text
-    assert "Showing 50,000 of the 60,000 points of target." in Page(path).text
+    assert [layer["total"] for layer in Page(path).payload["layers"]] == [60_000, 60_000]
 
 
 def test_it_has_the_numbers_the_warnings_and_the_command(page: Path) -> None:
@@ -61,7 +61,7 @@ def test_it_has_the_numbers_the_warnings_and_the_command(page: Path) -> None:
     for said in (
         "a.ply onto b.ply", "Confident", "over 99%", "This is a warning.", "The points correspond.",
         "spoonful x", "70°", "0.000, 0.000, 1.000", "1.500, -0.500, 0.250", "Inliers within",
-        "Inlier RMSE", "Overlap", "Time", "What was tried",
+        "Inlier RMSE", "Overlap", "Time",
     ):  # fmt: skip
         assert said in text, said
 
@@ -71,6 +71,28 @@ def test_a_doubtful_result_says_so_first(found: Alignment, tmp_path: Path) -> No
     text = Page(write_report(tmp_path / "r.html", doubtful)).text
     assert "Doubtful" in text
     assert "estimated 20% likely to be right: look before you use it" in text
+
+
+def test_without_an_answer_the_page_says_so(found: Alignment, tmp_path: Path) -> None:
+    none = replace(found, confidence=0.01, method=AS_GIVEN, pose=Pose.identity(dtype=torch.float64))
+    text = Page(write_report(tmp_path / "r.html", none)).text
+    assert "No alignment found" in text
+    assert "Rotation" not in text
+
+
+def test_units_are_shown_or_said_to_be_unknown(found: Alignment, tmp_path: Path) -> None:
+    assert "not known" in Page(write_report(tmp_path / "r.html", found)).text
+    assert "not known" not in Page(write_report(tmp_path / "r.html", found, unit="mm")).text
+
+
+def test_each_method_that_was_tried_has_one_row(found: Alignment, tmp_path: Path) -> None:
+    first = found.candidates[0]
+    many = tuple(first._replace(name=name) for name in ("a", "b", "a", "a"))
+    text = Page(write_report(tmp_path / "r.html", replace(found, candidates=many))).source
+    rows = [text.count(f"<tr><td>{name}</td>") for name in "ab"]
+    assert rows == [1, 1]
+    same = replace(found, candidates=many[2:])
+    assert "What was tried" not in Page(write_report(tmp_path / "r.html", same)).text
 
 
 def test_residuals_are_those_of_each_pose(page: Path, found: Alignment) -> None:
@@ -101,6 +123,13 @@ def test_clouds_of_one_name_and_no_matches_can_be_shown(found: Alignment, tmp_pa
     payload = Page(path).payload
     assert [layer["name"] for layer in payload["layers"]] == ["a.ply (source)", "a.ply (target)"]
     assert [view["name"] for view in payload["views"]] == ["Before", "After", "Residuals"]
+
+
+def test_a_notebook_shows_the_numbers_and_no_markup(found: Alignment) -> None:
+    html = replace(found, warnings=("<script>x</script>",))._repr_html_()
+    assert "Confident" in html
+    assert "1.500000" in html
+    assert "<script>" not in html
 
 
 def test_show_opens_the_page(found: Alignment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from spoonful.geometry import Pose
-from spoonful.view import CloudLayer, Fact, LinkLayer, PoseStop, write_page
-from view.chromium import Chromium
+from spoonful.view import CloudLayer, ColorScale, Fact, LinkLayer, PoseStop, write_page
+from view.chromium import Chromium, find_chromium
 from view.helpers import COUNT, box, turn
 
 
@@ -106,15 +106,46 @@ def test_between_poses_the_motion_is_rigid(browser: Chromium, tmp_path: Path) ->
     )
 
 
-def test_it_plays_once_to_the_end_unless_the_reader_wants_calm(
-    browser: Chromium, page: Path
-) -> None:
+@pytest.mark.parametrize("calm", [True, False])
+def test_it_opens_at_rest_on_the_result(browser: Chromium, page: Path, calm: bool) -> None:
     note = "addEventListener('DOMContentLoaded', () => { first = window.spoonful?.pose })"
-    browser.open(page, calm=True, first=note)
+    browser.open(page, calm=calm, first=note)
     assert browser.evaluate("[first, spoonful.pose]") == [2, 2]
-    browser.open(page, calm=False, first=note)
-    assert browser.evaluate("first") == 0
-    browser.wait("spoonful.pose === 2")
+    browser.settle()
+    assert browser.evaluate("spoonful.pose") == 2
+
+
+def test_the_way_is_framed_before_it_is_played(browser: Chromium, tmp_path: Path) -> None:
+    far = write_page(
+        tmp_path / "far.html",
+        title="From afar",
+        layers=[CloudLayer("source", box(), moves=True), CloudLayer("target", box())],
+        poses=[PoseStop("a", turn(0, "z", (30, 0, 0))), PoseStop("b", Pose.identity())],
+    )
+    browser.open(far, calm=True)
+    near = camera(browser).norm()
+    browser.evaluate("document.querySelector('.play').click()")
+    assert float(camera(browser).norm()) > 3 * float(near)
+
+
+def test_stray_points_do_not_shrink_the_cloud(browser: Chromium, tmp_path: Path) -> None:
+    stray = torch.tensor([[500.0, 0, 0], [0, 700, 0], [0, 0, -900]], dtype=torch.float64)
+    browser.open(write_page(tmp_path / "a.html", title="a", layers=[CloudLayer("a", box())]))
+    alone = browser.evaluate(COUNT)["blue"]
+    layers = [CloudLayer("a", torch.cat([box(), stray]))]
+    browser.open(write_page(tmp_path / "b.html", title="b", layers=layers))
+    assert browser.evaluate(COUNT)["blue"] > 0.5 * alone
+
+
+def test_a_cut_from_above_hides_the_upper_part(browser: Chromium, page: Path) -> None:
+    browser.open(page)
+    whole = browser.evaluate(COUNT)
+    browser.evaluate(
+        "(input => { input.value = 0.7; input.dispatchEvent(new Event('input')); })"
+        "([...document.querySelectorAll('#layers .row input')].at(-1))"
+    )
+    part = browser.evaluate(COUNT)
+    assert 0 < part["orange"] + part["blue"] < 0.7 * (whole["orange"] + whole["blue"])
 
 
 def test_the_play_button_goes_through_the_poses_in_order(browser: Chromium, page: Path) -> None:
@@ -196,16 +227,35 @@ def test_lines_stretch_until_the_source_arrives(
 
 def test_values_colour_the_cloud(browser: Chromium, tmp_path: Path, pair: dict[str, Any]) -> None:
     values = torch.ones(3, 600)
-    values[2] = 0.65  # viridis is green there
+    values[2] = 0.02
     pair["layers"][0] = replace(pair["layers"][0], values=values)
-    path = write_page(tmp_path / "values.html", **pair)
+    path = write_page(tmp_path / "values.html", **pair, scale=ColorScale("residual", high=1))
     browser.open(path, fragment="#pose=2")
     assert browser.evaluate(COUNT)["orange"] > 1000
     browser.evaluate("document.querySelectorAll('input[type=radio]')[1].click()")
-    seen = browser.evaluate(COUNT)
-    assert seen["orange"] == 0
-    assert seen["green"] > 1000
+    assert browser.evaluate(COUNT)["orange"] == 0  # near: calm
     assert browser.evaluate("document.querySelector('.legend').offsetHeight") > 0
+    browser.evaluate("spoonful.pose = 0")
+    assert browser.evaluate(COUNT)["orange"] > 1000  # far: red
+
+
+def test_the_end_of_the_colours_can_be_chosen(
+    browser: Chromium, tmp_path: Path, pair: dict[str, Any]
+) -> None:
+    values = torch.linspace(0, 1, 600).expand(3, 600)
+    pair["layers"][0] = replace(pair["layers"][0], values=values)
+    path = write_page(tmp_path / "values.html", **pair, color_by="values")
+    browser.open(path)
+    ends = "document.querySelector('.ends').lastChild.textContent"
+    assert browser.evaluate(ends) == "0.9 (90% are nearer)"
+    before = browser.evaluate(COUNT)["orange"]
+    browser.evaluate(
+        "(input => { input.value = 20; input.dispatchEvent(new Event('input')); })"
+        "(document.querySelector('.legend input'))"
+    )
+    assert browser.evaluate(ends).endswith("(20% are nearer)")
+    assert browser.evaluate(COUNT)["orange"] > 1.3 * before
+    assert browser.evaluate("document.querySelectorAll('.histogram span').length") > 20
 
 
 def test_mouse_keys_and_wheel_move_the_camera_and_reset_brings_it_back(

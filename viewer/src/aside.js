@@ -23,20 +23,27 @@ export class Aside {
   /** Frame the clouds at `pose`, set aside or not; `reset` comes back to this. */
   set(on, pose, calm, onStep) {
     this.on = on;
-    this.stop();
-    const [from, start] = [this.shift, this.stage.sphere];
+    const from = this.shift;
     const to = on ? this.clearance(pose) : new Vector3();
     const placed = pose.clone().premultiply(new Matrix4().makeTranslation(to));
-    const end = around(this.clouds.map((cloud) => [cloud, placed]));
-    this.stop = tween(700, calm, (done) => {
+    this.frame(around(this.clouds.map((cloud) => [cloud, placed])), calm, (done) => {
       this.shift = new Vector3().lerpVectors(from, to, done);
+      onStep();
+    });
+  }
+
+  /** Move the camera until it frames a sphere. */
+  frame(end, calm, onStep = () => {}) {
+    this.stop();
+    const start = this.stage.sphere;
+    this.stop = tween(700, calm, (done) => {
       this.stage.fit(
         new Sphere(
           new Vector3().lerpVectors(start.center, end.center, done),
           start.radius + (end.radius - start.radius) * done,
         ),
       );
-      onStep();
+      onStep(done);
     });
   }
 

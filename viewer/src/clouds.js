@@ -21,6 +21,9 @@ uniform vec2 depths;         // distances where fading begins and ends
 uniform vec3 flat_color;
 uniform vec3 map[9];
 uniform float mapped;        // 1: colour by value
+uniform float stretch;       // the range of all values over that of the scale
+uniform vec3 upward;         // the page's vertical axis
+uniform float cut;           // points above this height are hidden
 uniform float blend;         // between the values of two stops
 uniform float owned;         // 1: the colour that the point came with
 #ifdef COLORS
@@ -38,12 +41,14 @@ varying vec3 facing;
 void main() {
   vec4 seen = modelViewMatrix * vec4(position, 1.0);
   gl_Position = projectionMatrix * seen;
+  if (dot((modelMatrix * vec4(position, 1.0)).xyz, upward) > cut) gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
   gl_PointSize = max(diameter * focal / -seen.z, smallest);
   radius = 0.5 * gl_PointSize;
   // Distance pales a colour, but hardly one that means something.
   fade = mix(0.5, 0.15, max(mapped, owned)) * smoothstep(depths.x, depths.y, -seen.z);
 
-  float at = 8.0 * clamp(mix(value_from, value_to, blend), 0.0, 1.0);
+  float value = mix(value_from * value_from, value_to * value_to, blend); // stored as its root
+  float at = 8.0 * clamp(value * stretch, 0.0, 1.0);
   int below = min(int(at), 7);
   tint = mix(flat_color, mix(map[below], map[below + 1], at - float(below)), mapped);
 #ifdef COLORS
@@ -93,9 +98,14 @@ function spacing(points) {
     for (let i = axis; i < points.length; i += 3) sum += points[i];
     return sum / count;
   });
-  let squares = 0;
-  for (let i = 0; i < points.length; i++) squares += (points[i] - centre[i % 3]) ** 2;
-  const spread = Math.sqrt(squares / count); // the radius, were the cloud a sphere
+  const distances = new Float32Array(count);
+  for (let i = 0; i < points.length; i++) {
+    distances[Math.floor(i / 3)] += (points[i] - centre[i % 3]) ** 2;
+  }
+  const squares = distances.reduce((sum, square) => sum + square, 0);
+  const median = Math.sqrt(distances.sort()[count >> 1]);
+  // The radius, were the cloud a sphere; a few stray points must not make all points huge.
+  const spread = Math.min(Math.sqrt(squares / count), 1.5 * median || Infinity);
   return (2.4 * spread) / Math.sqrt(Math.max(count, 150));
 }
 
@@ -132,6 +142,9 @@ export class Cloud {
         flat_color: { value: new Color() },
         map: { value: colormap() },
         mapped: { value: 0 },
+        stretch: { value: 1 },
+        upward: { value: new Vector3(0, 0, 1) },
+        cut: { value: Infinity },
         blend: { value: 0 },
         owned: { value: 0 },
         background: { value: new Color() },
@@ -171,10 +184,13 @@ export class Cloud {
   }
 
   /** What depends on the camera: the size of a point on the screen, and where fading starts. */
-  see({ focal, ratio, depths, scale }) {
+  see({ focal, ratio, depths, scale, stretch, upward, cut }) {
     const { uniforms } = this.material;
+    uniforms.stretch.value = stretch;
+    uniforms.upward.value = upward;
+    uniforms.cut.value = cut;
     uniforms.focal.value = focal;
-    uniforms.smallest.value = 1.5 * ratio;
+    uniforms.smallest.value = 2.5 * ratio;
     uniforms.depths.value = depths;
     uniforms.diameter.value = this.size * scale * (this.muted ? 0.6 : 1);
   }

@@ -9,25 +9,22 @@ import {
   copies,
   h,
   layerList,
+  Legend,
   shownMatrix,
-  sizeSlider,
+  slider,
   Timeline,
   viewChoice,
 } from "./panel.js";
 import { readPage } from "./payload.js";
-import { around, Stage } from "./stage.js";
+import { around, heights, Stage } from "./stage.js";
 import { onThemeChange } from "./theme.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** Frame what matters: every pose, unless a far-off start would leave the result too small. Where
- *  a button frames the start, less of it is enough. */
-function framing(clouds, motion, views) {
-  const final = clouds.map((cloud) => [cloud, motion.at(motion.last)]);
-  const all = motion.stops.flatMap((_, i) => clouds.map((cloud) => [cloud, motion.at(i)]));
-  const [near, wide] = [around(final), around(all)];
-  return wide.radius < (views.length ? 1.3 : 2.5) * near.radius ? wide : near;
-}
+/** The clouds at one pose, or at every pose. */
+const placedAt = (clouds, motion, time) => clouds.map((cloud) => [cloud, motion.at(time)]);
+const placedAll = (clouds, motion) =>
+  motion.stops.flatMap((_, i) => placedAt(clouds, motion, i));
 
 /** `#pose=1.5` in the address: a link to one moment, which then stays still. */
 function askedPose() {
@@ -36,12 +33,9 @@ function askedPose() {
   return Number.isFinite(pose) ? pose : null;
 }
 
-/** Those who can watch see the source go to its place once; the page then rests on the result. */
+/** Open with the result, or with the pose that the address asks for. */
 function begin(timeline) {
-  const asked = askedPose();
-  const watch = asked === null && !timeline.calm;
-  timeline.go(asked ?? (watch ? 0 : timeline.last));
-  if (watch) setTimeout(() => timeline.time === 0 && timeline.play(), 700);
+  timeline.go(askedPose() ?? timeline.last);
   addEventListener("hashchange", () => {
     timeline.stop();
     timeline.go(askedPose() ?? timeline.time);
@@ -82,12 +76,19 @@ function start() {
     stage.invalidate();
   };
   const moveTo = (to) => {
+    if (Math.round(to) !== Math.round(time)) legend?.look(Math.round(to));
     time = to;
     place();
     if (page.moving) showMatrix(page.stops[Math.round(time)]);
     mark();
   };
 
+  const legend = page.scale
+    ? new Legend(page.scale, page.layers, (stretch) => {
+        stage.stretch = stretch;
+        stage.invalidate();
+      })
+    : null;
   let by = page.color_by;
   const changed = () => {
     stage.invalidate();
@@ -98,7 +99,7 @@ function start() {
   const hasColors = page.layers.some(({ colors }) => colors);
   if (page.scale || hasColors) {
     lists.push(
-      colorChoice(page.scale, hasColors, (choice) => {
+      colorChoice(legend, hasColors, (choice) => {
         by = choice;
         paint();
       }),
@@ -123,6 +124,8 @@ function start() {
     if (view.pose !== null) timeline?.glide(view.pose);
     paint();
   };
+  /** Make room for the whole way before the source moves. */
+  const showAll = () => aside.frame(around(placedAll(clouds, motion)), timeline.calm);
   const buttons = viewChoice($("views"), page.views, choose);
   const mark = () => {
     const lines = links.some(({ object }) => object.visible);
@@ -135,11 +138,18 @@ function start() {
     );
   };
   onThemeChange(paint);
-  const size = sizeSlider((scale) => {
-    stage.pointScale = scale;
+  const doublings = { min: -2, max: 2, step: 0.1, value: 0 };
+  const size = slider("Point size", doublings, (doubled) => {
+    stage.pointScale = 2 ** doubled;
     stage.invalidate();
   });
-  $("layers").append(...lists.flatMap(({ rows }) => rows), size);
+  // Rooms are seen from above once their ceiling is off.
+  const [low, high] = heights(placedAll(clouds, motion), stage.directions.up);
+  const cut = slider("Cut from above", { min: 0, max: 1, step: 0.01, value: 0 }, (share) => {
+    stage.cut = share ? high - share * (high - low) : 1e30;
+    stage.invalidate();
+  });
+  $("layers").append(...lists.flatMap(({ rows }) => rows), size, cut);
   $("reset").addEventListener("click", () => {
     if (aside.on) setAside(false, time);
     stage.reset();
@@ -151,7 +161,7 @@ function start() {
   copies($("copy-matrix"), () => JSON.stringify(page.stops[Math.round(time)].matrix));
   copies($("copy-command"), () => $("command").textContent);
 
-  const timeline = page.moving && motion.last > 0 ? new Timeline($("timeline"), page.stops, moveTo) : null;
+  const timeline = page.moving && motion.last > 0 ? new Timeline($("timeline"), page.stops, moveTo, showAll) : null;
   $("timeline").hidden = !timeline;
   const below = (id) => $(id).offsetTop + $(id).offsetHeight;
   stage.covered = () => ({
@@ -159,7 +169,8 @@ function start() {
     bottom: timeline ? stage.canvas.clientHeight - $("timeline").offsetTop : 0,
   });
   paint();
-  stage.frame(framing(clouds, motion, page.views));
+  const asked = askedPose();
+  stage.frame(around(asked === null ? placedAt(clouds, motion, motion.last) : placedAll(clouds, motion)));
   stage.resize();
   if (timeline) begin(timeline);
   else moveTo(0);

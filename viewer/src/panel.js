@@ -1,6 +1,6 @@
 // The controls beside and below the view. Text from the page goes in as text, never as markup.
 
-import { cssColor, gradient, pick } from "./theme.js";
+import { cssColor, gradient, hex, mapped, pick } from "./theme.js";
 
 /** A DOM element: `h("button", { type: "button" }, "Reset")`. */
 export function h(tag, attributes = {}, ...children) {
@@ -23,6 +23,11 @@ function mean(colors) {
 
 const counted = (count) => count.toLocaleString("en");
 
+/** "21,712 points", or "50,000 of 1,204,113 points" if only some are shown. */
+function shownOf(count, total, noun) {
+  return `${counted(count)}${total > count ? ` of ${counted(total)}` : ""} ${noun}`;
+}
+
 /** Check boxes, one for each cloud and each set of lines; `paint` gives them the clouds' colours. */
 export function layerList(things, onChange) {
   const swatches = [];
@@ -30,7 +35,7 @@ export function layerList(things, onChange) {
   const rows = things.map(({ layer, object }) => {
     const swatch = h("span", { class: layer.points ? "swatch" : "swatch line", "aria-hidden": "true" });
     swatches.push([swatch, layer]);
-    const count = counted((layer.points ?? layer.source).length / 3);
+    const count = (layer.points ?? layer.source).length / 3;
     const box = h("input", {
       type: "checkbox",
       checked: layer.visible,
@@ -46,7 +51,7 @@ export function layerList(things, onChange) {
       box,
       swatch,
       h("span", { class: "name" }, layer.name),
-      h("span", { class: "count" }, `${count} ${layer.points ? "pts" : "lines"}`),
+      h("span", { class: "count" }, shownOf(count, layer.total, layer.points ? "points" : "lines")),
     );
   });
   const paint = (by) => {
@@ -64,11 +69,101 @@ export function layerList(things, onChange) {
   return { rows, paint, sync };
 }
 
+const BARS = 36;
+
+/** The legend of the colours by value: a histogram, the colours, and a slider for their end. */
+export class Legend {
+  constructor(scale, layers, onChange) {
+    this.scale = scale;
+    this.rows = layers.flatMap(({ values }) => (values ? [values] : []));
+    this.onChange = onChange;
+    this.bars = Array.from({ length: BARS }, () => h("span"));
+    this.bar = h("div", { class: "bar" });
+    this.end = h("span");
+    this.slider = h("input", {
+      type: "range",
+      min: 1,
+      max: 100,
+      step: 1,
+      "aria-label": "End of the colour scale, in per cent of the points",
+      oninput: () => this.stretchTo(this.quantile(this.slider.valueAsNumber / 100)),
+    });
+    this.element = h(
+      "div",
+      { class: "legend" },
+      h("div", { class: "histogram", "aria-hidden": "true" }, ...this.bars),
+      this.bar,
+      h("div", { class: "ends" }, h("span", {}, this.text(scale.low)), this.end),
+      h("label", { class: "row" }, h("span", {}, "Scale end"), this.slider),
+    );
+    this.look(Infinity);
+    this.slider.value = 100 * this.below(scale.high);
+    this.stretchTo(scale.high);
+  }
+
+  text(value) {
+    return `${Number(value.toPrecision(3))}${this.scale.unit}`;
+  }
+
+  /** The values at a stop, in order, as shares of the whole range. */
+  look(stop) {
+    const bytes = this.rows.map((values) => values[Math.min(stop, values.length - 1)]);
+    const all = Float32Array.from({ length: bytes.reduce((n, row) => n + row.length, 0) });
+    let at = 0;
+    for (const row of bytes) for (const byte of row) all[at++] = (byte / 255) ** 2;
+    this.sorted = all.sort();
+    if (this.stretch) this.draw();
+  }
+
+  value(share) {
+    return this.scale.low + share * (this.scale.top - this.scale.low);
+  }
+
+  quantile(share) {
+    return this.value(this.sorted[Math.round(share * (this.sorted.length - 1))]);
+  }
+
+  /** The share of points whose value is at most this. */
+  below(value) {
+    const most = (value - this.scale.low) / (this.scale.top - this.scale.low || 1) + 1e-6;
+    let [from, to] = [0, this.sorted.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.sorted[middle] <= most) from = middle + 1;
+      else to = middle;
+    }
+    return from / this.sorted.length;
+  }
+
+  /** Let the colours end at a value. */
+  stretchTo(end) {
+    const range = this.scale.top - this.scale.low;
+    this.high = Math.max(end, this.scale.low + 0.002 * range);
+    this.stretch = range ? range / (this.high - this.scale.low) : 1;
+    this.draw();
+    this.onChange(this.stretch);
+  }
+
+  draw() {
+    const counts = new Array(BARS).fill(0);
+    for (const share of this.sorted) {
+      counts[Math.min(Math.floor(share * this.stretch * BARS), BARS - 1)] += 1;
+    }
+    // The last bar also holds all that lies beyond the end, and must not flatten the others.
+    const most = Math.max(...counts.slice(0, -1), 1);
+    this.bars.forEach((bar, i) => {
+      bar.style.height = `${Math.min(100, (100 * counts[i]) / most)}%`;
+      bar.style.background = hex(mapped((i + 0.5) / BARS));
+    });
+    const share = Math.round(100 * this.below(this.high));
+    this.end.textContent = `${this.text(this.high)} (${share}% are nearer)`;
+    this.bar.style.background = gradient();
+  }
+}
+
 /** "By cloud", "by residual" or "as scanned", and the scale's legend, which `paint` colours. */
-export function colorChoice(scale, hasColors, onChange) {
-  const bar = h("div", { class: "bar" });
-  const ends = (scale?.ends ?? []).map((end) => h("span", {}, end));
-  const legend = h("div", { class: "legend" }, bar, h("div", { class: "ends" }, ...ends));
+export function colorChoice(legend, hasColors, onChange) {
+  const scale = legend?.scale;
   const inputs = [];
   const choice = (label, value) => {
     const input = h("input", { type: "radio", name: "colour", onchange: () => onChange(value) });
@@ -84,11 +179,11 @@ export function colorChoice(scale, hasColors, onChange) {
     ...(hasColors ? [choice("as scanned", "colors")] : []),
   );
   const paint = (by) => {
-    bar.style.background = gradient();
-    legend.hidden = by !== "values";
+    legend?.draw();
+    if (legend) legend.element.hidden = by !== "values";
     for (const [input, value] of inputs) input.checked = value === by;
   };
-  return { rows: [choices, legend], paint };
+  return { rows: [choices, ...(legend ? [legend.element] : [])], paint };
 }
 
 /** Buttons over the view; `mark` checks the one whose look the page has, or none. */
@@ -111,17 +206,11 @@ export function viewChoice(element, views, onChoose) {
   return { mark };
 }
 
-/** A labelled slider for the size of the points, in doublings. */
-export function sizeSlider(onChange) {
-  const input = h("input", {
-    type: "range",
-    min: -2,
-    max: 2,
-    step: 0.1,
-    value: 0,
-    oninput: () => onChange(2 ** input.valueAsNumber),
-  });
-  return h("label", { class: "row" }, h("span", {}, "Point size"), input);
+/** A labelled slider. */
+export function slider(label, { min, max, step, value }, onChange) {
+  const oninput = () => onChange(input.valueAsNumber);
+  const input = h("input", { type: "range", min, max, step, value, oninput });
+  return h("label", { class: "row" }, h("span", {}, label), input);
 }
 
 /** Let a button copy `text()`; it stays hidden where the browser has no clipboard. */
@@ -177,10 +266,11 @@ const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
 
 /** The slider over the poses: drag, press play, or choose a stop by its name. */
 export class Timeline {
-  constructor(element, stops, onChange) {
+  constructor(element, stops, onChange, onPlay) {
     this.stops = stops;
     this.last = stops.length - 1;
     this.onChange = onChange;
+    this.onPlay = onPlay;
     this.calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
     this.icon = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -277,6 +367,7 @@ export class Timeline {
 
   /** From here, or from the first stop if this is the last, to the last. */
   play() {
+    this.onPlay();
     if (this.time === this.last) this.go(0);
     this.glide(this.last, Math.max(1400, 700 * (this.last - this.time)));
   }

@@ -30,6 +30,8 @@ export class Stage {
     this.camera = new PerspectiveCamera(FIELD_OF_VIEW);
     this.things = [];
     this.pointScale = 1;
+    this.stretch = 1; // of the colours of values
+    this.cut = 1e30; // the height above which points are hidden
     this.covered = () => ({ top: 0, bottom: 0 }); // pixels that controls lie over
     this.afterDraw = () => {};
 
@@ -134,6 +136,9 @@ export class Stage {
       focal: (this.canvas.height / 2) * this.camera.projectionMatrix.elements[5],
       depths: [away - 0.9 * radius, away + 1.1 * radius],
       scale: this.pointScale,
+      stretch: this.stretch,
+      upward: this.directions.up,
+      cut: this.cut,
     };
     for (const thing of this.things) thing.see(view);
     this.renderer.render(this.scene, this.camera);
@@ -184,10 +189,34 @@ export function spots({ layer }, pose) {
   return out;
 }
 
-/** A sphere around clouds at given poses: [[cloud, pose], ...]. */
+/** A sphere around clouds at given poses: [[cloud, pose], ...]. A few stray points far from all
+ *  others may lie outside it: they would make the rest too small to see. */
 export function around(placed) {
   const spread = placed.flatMap(([cloud, pose]) => spots(cloud, pose));
-  const center = new Box3().setFromPoints(spread).getCenter(new Vector3());
-  const radius = spread.reduce((most, spot) => Math.max(most, spot.distanceTo(center)), 1e-6);
+  const box = new Box3().setFromPoints(spread);
+  const inner = new Box3();
+  for (const axis of ["x", "y", "z"]) {
+    const sorted = Float32Array.from(spread, (spot) => spot[axis]).sort();
+    const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+    const [low, high] = [at(0.02), at(0.98)];
+    const margin = 0.15 * (high - low); // a compact cloud is framed whole
+    inner.min[axis] = Math.max(low - margin, box.min[axis]);
+    inner.max[axis] = Math.min(high + margin, box.max[axis]);
+  }
+  const center = inner.getCenter(new Vector3());
+  const held = spread.filter((spot) => inner.containsPoint(spot));
+  const radius = held.reduce((most, spot) => Math.max(most, spot.distanceTo(center)), 1e-6);
   return new Sphere(center, radius);
+}
+
+/** The lowest and the highest point of clouds at given poses along `up`. */
+export function heights(placed, up) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const [cloud, pose] of placed) {
+    for (const spot of spots(cloud, pose)) {
+      low = Math.min(low, spot.dot(up));
+      high = Math.max(high, spot.dot(up));
+    }
+  }
+  return [low, high];
 }

@@ -4,13 +4,13 @@ import { Color } from "three";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Viridis at nine even steps: ordered in lightness, so it reads the same to every eye. */
-const VIRIDIS = [
-  "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725",
-];
-
-/** Each background swallows one end of the map, so that end is left out. */
-const SPAN = { light: [0, 0.88], dark: [0.3, 1] };
+/** From calm to alarming: small values recede into the background, large ones stand out. The
+ *  contrast to the background grows from end to end, so the order is seen without hue, too. */
+const MAP = {
+  light: ["#8fb0c9", "#8aa5a8", "#c9a227", "#dd7a12", "#cf3a1e", "#8c0d1e"],
+  dark: ["#3f5f7a", "#5f7f86", "#b8962f", "#f0a02e", "#ff7a3d", "#ff4444"],
+};
+const STEPS = 9;
 
 /** sRGB as written in CSS, since the point shader writes to the screen without conversion. */
 export function rgb(css) {
@@ -27,20 +27,24 @@ export function pick([light, night]) {
   return dark.matches ? night : light;
 }
 
-/** Nine colours from the low to the high end of the scale, for the current background. */
-export function colormap() {
-  const [from, to] = dark.matches ? SPAN.dark : SPAN.light;
-  return VIRIDIS.map((_, i) => {
-    const at = (from + ((to - from) * i) / (VIRIDIS.length - 1)) * (VIRIDIS.length - 1);
-    const below = Math.min(Math.floor(at), VIRIDIS.length - 2);
-    return rgb(VIRIDIS[below]).lerp(rgb(VIRIDIS[below + 1]), at - below);
-  });
+/** The colour at a share of the scale, for the current background. */
+export function mapped(share) {
+  const map = dark.matches ? MAP.dark : MAP.light;
+  const at = Math.min(Math.max(share, 0), 1) * (map.length - 1);
+  const below = Math.min(Math.floor(at), map.length - 2);
+  return rgb(map[below]).lerp(rgb(map[below + 1]), at - below);
 }
+
+/** Nine colours from the low to the high end of the scale. */
+export function colormap() {
+  return Array.from({ length: STEPS }, (_, i) => mapped(i / (STEPS - 1)));
+}
+
+export const hex = (color) => `#${color.getHexString("srgb-linear")}`;
 
 /** The scale as a CSS background. */
 export function gradient() {
-  const stops = colormap().map((color) => `#${color.getHexString("srgb-linear")}`);
-  return `linear-gradient(to right, ${stops.join(", ")})`;
+  return `linear-gradient(to right, ${colormap().map(hex).join(", ")})`;
 }
 
 /** A custom property of the style sheet. */

@@ -15,6 +15,7 @@ from spoonful.extras import require
 from spoonful.files import json_ready
 from spoonful.geometry import Pose
 from spoonful.pipeline.posefile import write_pose
+from spoonful.view.markup import escaped
 
 # Results at least this likely to be right are called confident.
 CONFIDENT = 0.7
@@ -107,6 +108,26 @@ class Alignment:
             f"radius={self.radius:.4g}, method={self.method!r}, warnings={[*self.warnings]}, "
             f"T_target_source=\n{rows})"
         )
+
+    def _repr_html_(self) -> str:
+        """The result as a notebook shows it; `spoonful.pipeline.report.show` opens the page."""
+        numbers = {
+            "confidence": f"{self.confidence:.0%}",
+            "overlap": f"{self.overlap:.0%}",
+            "inliers": f"{self.inlier_ratio:.1%} within {self.radius:.4g}, RMSE {self.rmse:.4g}",
+            "points": f"{len(self.source):,} onto {len(self.target):,}",
+            "method": self.method,
+        }
+        numbers |= {f"warning {i}": text for i, text in enumerate(self.warnings, 1)}
+        rows = "".join(
+            f"<tr><th>{escaped(name)}</th><td>{escaped(text)}</td></tr>"
+            for name, text in numbers.items()
+        )
+        matrix = "\n".join(
+            "  ".join(f"{value:10.6f}" for value in row) for row in self.transform.tolist()
+        )
+        word = "Confident" if self.confident else "Doubtful"
+        return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>"
 
     @property
     def transform(self) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 from spoonful.extras import require
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment, turn_of
+from spoonful.pipeline.proposers import AS_GIVEN
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -72,7 +73,9 @@ def write_report(
     residuals = _residuals(seen.points, target.points, stops, 4 * alignment.radius)
     first, last = _apart(names)
     layers = [
-        CloudLayer(first, seen.points, seen.normals, residuals, seen.colors, moves=True),
+        CloudLayer(
+            first, seen.points, seen.normals, residuals, seen.colors, moves=True, total=len(source)
+        ),
         CloudLayer(last, target.points, target.normals, colors=target.colors),
     ]
     links, views = [], [View("Before", stops[0][0]), View("After", stops[-1][0])]
@@ -81,12 +84,12 @@ def write_report(
         views.append(View("Matches", stops[-1][0], links=True, apart=True))
     views.append(View("Residuals", stops[-1][0], color_by="values"))
     notes = [note for note in (alignment.reason, alignment.units_hint, *alignment.notes) if note]
-    if len(seen) < len(source):
-        notes.append(f"Showing {len(seen):,} of the {len(source):,} points of {first}.")
+    if not unit:
+        notes.append("The files' unit is not known: --unit m shows lengths in metres.")
     return write_page(
         path,
         title=title or f"{first} onto {last}",
-        subtitle=f"{alignment.method}, {alignment.seconds:.2g} s",
+        subtitle=f"method: {alignment.method}",
         verdict=verdict(alignment),
         layers=layers,
         poses=[
@@ -99,8 +102,7 @@ def write_report(
         warnings=alignment.warnings,
         notes=notes,
         tables=_tried(alignment),
-        # A few times what counts as near: what is farther is not part of the overlap.
-        scale=ColorScale("residual", unit, low=0.0, high=3 * alignment.radius),
+        scale=ColorScale("residual", unit, low=0.0, high=_alarming(residuals[-1], alignment)),
         command=command,
         up=up,
         max_points=max_points,
@@ -126,10 +128,17 @@ def show(alignment: Alignment, **options: Any) -> Path:
 
 def verdict(alignment: Alignment) -> Verdict:
     """Whether to believe it, in a word and a sentence."""
+    if not answered(alignment):
+        return Verdict("No alignment found", False, "the source is shown where its file has it")
     sure = f"estimated {share_text(alignment.confidence)} likely to be right"
     if alignment.confident:
         return Verdict("Confident", True, sure)
     return Verdict("Doubtful", False, f"{sure}: look before you use it")
+
+
+def answered(alignment: Alignment) -> bool:
+    """Whether there is a pose to report: not if nothing fitted and the source stayed in place."""
+    return alignment.confident or alignment.method != AS_GIVEN
 
 
 def share_text(share: float) -> str:
@@ -148,10 +157,14 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
     turn = turn_of(alignment.pose.rotation)
     shift = alignment.pose.translation
     near, rated = _length(alignment.radius, unit), math.isfinite(alignment.rmse)
-    rows = [
+    axis = axis_text(turn.axis) if turn.axis and turn.degrees >= SHOWN else "none"
+    pose = [
         Fact("Rotation", turn.degrees, "°"),
-        Fact("Axis", axis_text(turn.axis) if turn.axis and turn.degrees >= SHOWN else "none"),
+        Fact("Axis", axis),
         Fact("Translation", vector_text(shift.tolist(), alignment.radius), unit),
+    ]
+    rows = [
+        *(pose if answered(alignment) else []),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
         Fact("Inlier RMSE", alignment.rmse, unit) if rated else Fact("Inlier RMSE", "none"),
         Fact("Overlap", f"{alignment.overlap:.0%}"),
@@ -159,10 +172,11 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         Fact("Method", alignment.method),
         Fact("Source points", len(alignment.source)),
         Fact("Target points", len(alignment.target)),
+        Fact("Unit of the files", unit or "not known"),
         Fact("Time", alignment.seconds, "s"),
     ]
     if alignment.voxel:
-        rows.insert(-3, Fact("Voxels", alignment.voxel, unit))
+        rows.insert(-4, Fact("Voxels", alignment.voxel, unit))
     return rows
 
 
@@ -237,6 +251,16 @@ def _caption(distance: Tensor, radius: float, unit: str) -> str:
     return f"{share:.0%} within {_length(radius, unit)}"
 
 
+def _alarming(residuals: Tensor, alignment: Alignment) -> float:
+    """The end of the colours: most of the overlap lies below it, and no wrong fit looks calm."""
+    share = 0.9 * max(alignment.inlier_ratio, 0.5)
+    end = min(float(residuals.quantile(share)), alignment.radius)
+    return max(end, 0.05 * alignment.radius)  # an exact fit is calm, not all rounding error
+
+
 def _tried(alignment: Alignment) -> list[Table]:
+    """The best score of each method that was tried, if there were several."""
+    best = {c.name: c for c in reversed(alignment.candidates)}
     rows = [(c.name, round(c.score, 4), round(c.seconds, 2)) for c in alignment.candidates]
-    return [Table("What was tried", ("method", "score", "s"), rows)] if rows else []
+    rows = [row for row, c in zip(rows, alignment.candidates, strict=True) if best[c.name] is c]
+    return [Table("What was tried", ("method", "best score", "s"), rows)] if len(rows) > 1 else []

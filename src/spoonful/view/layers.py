@@ -54,6 +54,7 @@ class CloudLayer:
             orange for the first cloud that moves, blue for the first that does not, then the rest.
         moves: whether the poses move this cloud. The points are then in the source's frame.
         visible: whether it is shown at first.
+        total: the number of points of the whole cloud, if `points` are only some of them.
     """
 
     name: str
@@ -64,6 +65,7 @@ class CloudLayer:
     color: str | None = None
     moves: bool = False
     visible: bool = True
+    total: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +180,14 @@ class Table:
 
 @dataclass(frozen=True)
 class ColorScale:
-    """What the layers' `values` are and the range of the colours.
+    """The meaning of the layers' `values` and the range of their colours.
 
     Attributes:
         label: what they measure, in a word or two: "residual".
         unit: "m", "mm", ...
-        low: the value at the low end; None takes 0 if no value is negative, else the smallest.
-        high: the value at the high end; None takes the 98th percentile at the last pose, so that a
-            few outliers do not wash out the rest. Values outside take the colour of the end.
+        low: the value at the calm end; None takes 0 if no value is negative, else the smallest.
+        high: the value at the alarming end when the page opens; the reader can change it. None
+            takes the 90th percentile at the last pose. Larger values have the colour of the end.
     """
 
     label: str = "value"

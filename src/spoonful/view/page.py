@@ -2,8 +2,9 @@
 
 Positions are stored as 16-bit steps of each cloud's bounding box, so a stored point is at most
 1/131070 (7.6e-6) of the box's side away from the true one along each axis: a tenth of a millimetre
-for a cloud 13 metres wide, far below a pixel. Normals take 8 bits an axis and values 8 bits (one of
-255 colours). A cloud of 50,000 points is 400 KB of base64, its normals 200 KB.
+for a cloud 13 metres wide, far below a pixel. Normals take 8 bits per axis. Values take 8 bits on a
+quadratic scale, which is finest at the low end. A cloud of 50,000 points is 400 KB of base64, its
+normals 200 KB.
 
 Boxes are stored relative to the middle of the data, worked out in float64, so that clouds in map
 coordinates (millions of metres) keep their precision on a graphics card, which has float32 alone.
@@ -99,7 +100,7 @@ def write_page(
         subtitle: a line under the title.
         command: what made this page, as one string or as a list of arguments.
         up: the axis that points up at first: "z", "y", "-y", ...
-        max_points: larger clouds are thinned at random to this many, and the page says so.
+        max_points: larger clouds are thinned at random to this many, and the legend says so.
         max_lines: the same for lines.
 
     Returns:
@@ -131,7 +132,7 @@ def write_page(
     for limit, name in ((max_points, "max_points"), (max_lines, "max_lines")):
         if limit < 1:
             raise ValueError(f"{name} must be at least 1, got {limit}")
-    payload, thinned = _payload(layers, poses, links, scale, max_points, max_lines)
+    payload = _payload(layers, poses, links, scale, max_points, max_lines)
     payload |= {"up": up, "color_by": color_by}
     payload["views"] = [_view(view, poses) for view in views]
     if color_by == "values" and payload["scale"] is None:
@@ -152,7 +153,7 @@ def write_page(
         warnings=_list("warnings", warnings),
         facts=_table(facts),
         tables="".join(_details(table) for table in tables),
-        notes=_list("notes", [*notes, *thinned]),
+        notes=_list("notes", notes),
         view_keys=_view_keys(len(views)),
         command=_command(command),
         footer=f"Spoonful {__version__}, shown with three.js",
@@ -185,8 +186,8 @@ def _payload(
     scale: ColorScale | None,
     max_points: int,
     max_lines: int,
-) -> tuple[dict[str, Any], list[str]]:
-    """What the viewer reads, and a note for each thing that was thinned."""
+) -> dict[str, Any]:
+    """The data that the viewer reads."""
     if poses and not links and not any(layer.moves for layer in layers):
         raise ValueError("poses are given, but no layer has moves=True")
     stops = [pose_of(stop.pose, f"pose {stop.name!r}") for stop in poses]
@@ -203,11 +204,9 @@ def _payload(
     origin = _middle(fixed) if fixed else (stops or [still])[-1].apply(pivot[None])[0]
     frames = _Frames(pivot, origin)
 
-    notes, packed, packed_links = [], [], []
+    packed, packed_links = [], []
     for layer, p, v, color in zip(layers, points, values, colors(layers), strict=True):
         keep = sample(len(p), max_points)
-        if len(keep) < len(p):
-            notes.append(f"Showing {len(keep):,} of the {len(p):,} points of {layer.name}.")
         normals = _normals(layer, p)
         packed.append(
             {
@@ -215,6 +214,7 @@ def _payload(
                 "color": color,
                 "moves": bool(layer.moves),
                 "visible": bool(layer.visible),
+                "total": max(len(p), layer.total or 0),
                 "points": _pack(p[keep] - (frames.pivot if layer.moves else frames.origin)),
                 "normals": None if normals is None else _pack_normals(normals[keep]),
                 "values": None if v is None else [_pack_values(row[keep], colormap) for row in v],
@@ -223,20 +223,19 @@ def _payload(
         )
     for i, (link, (source, target)) in enumerate(zip(links, ends, strict=True)):
         keep = sample(len(source), max_lines)
-        if len(keep) < len(source):
-            notes.append(f"Showing {len(keep):,} of the {len(source):,} lines of {link.name}.")
         own = link.color or ("green", "pink")[i % 2]
         packed_links.append(
             {
                 "name": clean(link.name),
                 "color": shade(own, f"color of links {link.name!r}"),
                 "visible": bool(link.visible),
+                "total": len(source),
                 "source": _pack(source[keep] - frames.pivot),
                 "target": _pack(target[keep] - frames.origin),
             }
         )
     named = zip(poses or [PoseStop("", still)], stops or [still], strict=True)
-    payload = {
+    return {
         "layers": packed,
         "links": packed_links,
         "scale": None if colormap is None else colormap.legend(),
@@ -246,7 +245,6 @@ def _payload(
             for stop, pose in named
         ],
     }
-    return payload, notes
 
 
 def _values(layer: CloudLayer, count: int, poses: int) -> Tensor | None:
@@ -298,25 +296,27 @@ def _ends(link: LinkLayer) -> tuple[Tensor, Tensor]:
 
 
 class _Colormap(NamedTuple):
-    """The range of the colours, whether values lie beyond it, and what they are."""
+    """The range of the colours, and the value up to which the reader may extend it."""
 
     low: float
     high: float
-    beyond: tuple[bool, bool]
+    top: float
     scale: ColorScale
 
     def legend(self) -> dict[str, Any]:
+        """The scale as the viewer reads it."""
         gap = Fact("", 0, self.scale.unit).gap
-        signs = ("≤ " if self.beyond[0] else "", "≥ " if self.beyond[1] else "")
-        ends = [
-            f"{sign}{end:.3g}{gap}{clean(self.scale.unit)}"
-            for sign, end in zip(signs, (self.low, self.high), strict=True)
-        ]
-        return {"label": clean(self.scale.label), "ends": ends}
+        return {
+            "label": clean(self.scale.label),
+            "unit": f"{gap}{clean(self.scale.unit)}",
+            "low": self.low,
+            "high": self.high,
+            "top": self.top,
+        }
 
 
 def _colormap(values: Sequence[Tensor | None], scale: ColorScale | None) -> _Colormap | None:
-    """The colours for all values of a page, None where there are none."""
+    """The colours for all values of a page, None if there are none."""
     given = [v for v in values if v is not None]
     if not given:
         if scale is not None:
@@ -326,12 +326,14 @@ def _colormap(values: Sequence[Tensor | None], scale: ColorScale | None) -> _Col
     least, most = min(float(v.min()) for v in given), max(float(v.max()) for v in given)
     last = torch.cat([v[-1] for v in given]).sort().values
     low = min(least, 0.0) if scale.low is None else float(scale.low)
-    high = float(last[round(0.98 * (len(last) - 1))]) if scale.high is None else float(scale.high)
+    high = float(last[round(0.9 * (len(last) - 1))]) if scale.high is None else float(scale.high)
     if scale.high is None:
         high = max(high, low)
     if not low <= high:
         raise ValueError(f"scale must have low <= high, got {low:g} and {high:g}")
-    return _Colormap(low, high, (least < low, most > high), scale)
+    # A quarter of the 255 steps is for values up to `high`, however far the largest are.
+    top = min(max(most, high), low + 16 * (high - low)) if high > low else max(most, high)
+    return _Colormap(low, high, top, scale)
 
 
 def _middle(clouds: Sequence[Tensor]) -> Tensor:
@@ -355,10 +357,10 @@ def _pack_normals(normals: Tensor) -> str:
 
 
 def _pack_values(values: Tensor, colormap: _Colormap | None) -> str:
-    """Values as bytes, 0 at the low and 255 at the high end of the scale."""
-    assert colormap is not None  # there is one wherever there are values
-    width = (colormap.high - colormap.low) or 1.0
-    return _base64("B", ((values - colormap.low) / width).clamp(0, 1).mul(255).round())
+    """Values as bytes: the square root of their share of the range from low to top."""
+    assert colormap is not None  # there is one if there are values
+    width = (colormap.top - colormap.low) or 1.0
+    return _base64("B", ((values - colormap.low) / width).clamp(0, 1).sqrt().mul(255).round())
 
 
 def _base64(typecode: str, numbers: Tensor) -> str:

@@ -1,0 +1,85 @@
+"""The documentation site: it builds, and its reference has every public name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spoonful
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def public_names() -> list[tuple[str, str]]:
+    """Each module with an `__all__`, and each name in it, as (module, name)."""
+    modules = ["spoonful"]
+    modules += [m.name for m in pkgutil.walk_packages(spoonful.__path__, "spoonful.") if m.ispkg]
+    found = []
+    for module in modules:
+        names = getattr(importlib.import_module(module), "__all__", [])
+        found += [(module, name) for name in names]
+    return found
+
+
+# Packages that only other parts of Spoonful import.
+INTERNAL = ("spoonful.geometry", "spoonful.cli", "spoonful.models.kernels")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+    pytest.importorskip("mkdocstrings", reason="the extra docs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.slow
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    pages = "".join(page.read_text() for page in (site / "reference").rglob("*.html"))
+    anchors = set(re.findall(r'id="(spoonful[\w.]*)"', pages))
+    missing = []
+    for module, name in public_names():
+        if module.startswith(INTERNAL) or name.isupper():  # constants are in the prose
+            continue
+        thing = getattr(importlib.import_module(module), name)
+        own = f"{getattr(thing, '__module__', module)}.{getattr(thing, '__qualname__', name)}"
+        if not {f"{module}.{name}", own, getattr(thing, "__name__", "")} & anchors:
+            missing.append(f"{module}.{name}")
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_every_command_is_on_the_page_of_commands(site: Path) -> None:
+    text = (site / "commands" / "index.html").read_text()
+    for command in ("register", "demo", "data fetch", "models export", "reproduce"):
+        assert f'id="spoonful-{command.replace(" ", "-")}"' in text, command
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert pages == listed
+
+
+def test_no_page_is_long() -> None:
+    for page in DOCS.rglob("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+        assert len(prose.split()) <= 1250, page.name
