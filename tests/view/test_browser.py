@@ -12,7 +12,7 @@ import torch
 
 from spoonful.geometry import Pose
 from spoonful.view import CloudLayer, ColorScale, Fact, LinkLayer, PoseStop, write_page
-from view.chromium import Chromium, find_chromium
+from view.chromium import Chromium
 from view.helpers import COUNT, box, turn
 
 

@@ -26,6 +26,9 @@ _SEEN = 448
 # Fewer than these say nothing to a network.
 _FEWEST = 16
 
+AS_GIVEN = "as given"
+"""The name of the pose that leaves the clouds where they lie."""
+
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
 
@@ -44,7 +47,7 @@ def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
 
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:
     """Where the clouds lie as they are given, or where the user says they belong."""
-    name = "as given" if init is None else "init"
+    name = AS_GIVEN if init is None else "init"
     start = search.pair.inside(Pose.identity(dtype=torch.float64) if init is None else init)
     return [Proposal(name, _one(start))]
 
