@@ -39,7 +39,7 @@ from spoonful.batch import Batch
 from spoonful.geometry import Pose, random_rotation, rotation_from_vector
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.moments import moments
-from spoonful.geometry.refine import Form
+from spoonful.geometry.plan import Form
 from spoonful.models import RegistrationModel
 
 if TYPE_CHECKING:
