@@ -6,8 +6,7 @@ import torch
 from oracles import literal
 from oracles.published import svd_pose
 from scripts import load_benchmark
-from spoonful.geometry import SpoonfulLayer, random_rotation
-from spoonful.geometry import nearest_rotation
+from spoonful.geometry import SpoonfulLayer, nearest_rotation, random_rotation
 
 load_benchmark("experiment")
 from training_grid import published_layer  # noqa: E402
