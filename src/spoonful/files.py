@@ -90,6 +90,3 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [json_ready(part) for part in value]
     return value
-
-
-plain = json_ready  # the old name, which analysis/report.py still imports

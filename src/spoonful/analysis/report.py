@@ -16,7 +16,7 @@ import torch
 from spoonful.analysis import ours, paper
 from spoonful.analysis.plots import Drawing, Mode, Table, rendered, settled, styled
 from spoonful.analysis.subject import Subject
-from spoonful.files import plain
+from spoonful.files import json_ready
 from spoonful.names import named
 from spoonful.version import __version__
 
@@ -117,7 +117,9 @@ def analyze(
         "date": date.today().isoformat(),
     }
     answer = {} if short is None else dict(short.facts)
-    content = json.dumps(plain({"about": about, "in_short": answer, "figures": facts}), indent=1)
+    content = json.dumps(
+        json_ready({"about": about, "in_short": answer, "figures": facts}), indent=1
+    )
     (out / "numbers.json").write_text(content, encoding="utf-8")
     path = out / "report.html"
     path.write_text(_page(about, sections), encoding="utf-8")
