@@ -49,7 +49,7 @@ class TestNeighbourhoods:
         assert sets(knn(points, 7)) == sets(nearest)
         assert sets(ball(points, 0.3, 5)) == sets(inside)
 
-    def test_padding_is_nobodys_neighbour(self, points):
+    def test_padding_is_never_a_neighbour(self, points):
         mask = torch.arange(50).expand(2, -1) < 30
         assert sets(knn(points, 7, mask=mask)[:, :30]) == sets(knn(points[:, :30], 7))
         assert sets(ball(points, 0.3, 5, mask=mask)[:, :30]) == sets(ball(points[:, :30], 0.3, 5))
