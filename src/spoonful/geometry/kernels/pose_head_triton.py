@@ -484,7 +484,7 @@ def _extent(offsets, cloud, points):
 
 @triton.jit
 def _in_order(offsets, cloud, points):
-    """True if a packed cloud's offsets are possible: in order, and from the first to the last point."""
+    """True if a packed cloud's offsets are possible: in order, from the first point to the last."""
     begin, end = tl.load(offsets + cloud), tl.load(offsets + cloud + 1)
     inside = (begin >= 0) & (begin <= end) & (end <= points)
     more = cloud < tl.num_programs(0) - 1
