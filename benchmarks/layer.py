@@ -293,7 +293,7 @@ def main() -> None:
 def aims(
     found: dict[tuple[str, str], float | None], by_number: dict[int, tuple[float, float | None]]
 ) -> list[list[str]]:
-    """What was aimed at, what came out, and whether that is enough."""
+    """Rows of a table: each aim, the measured time, and if it was reached."""
     rows = []
     for size, column, limit in AIMS:
         ms = found.get((size, column))

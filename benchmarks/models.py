@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it."""
+    """The result of a measurement."""
 
     row: str
     milliseconds: float
@@ -72,7 +72,7 @@ class Result:
 
 
 def rows(device: str) -> list[Row]:
-    """What to measure, most important first."""
+    """The rows to measure, most important first."""
     if device == "cpu":
         return [
             Row(task, model, batch, code, "fp32")
@@ -221,7 +221,7 @@ def published_run(row: Row, device: str) -> Callable[[], object]:
 
 @dataclass(frozen=True)
 class Work:
-    """What a step cannot avoid: multiply-adds in networks, and bytes."""
+    """The least work of a step: multiply-adds in networks, and bytes."""
 
     macs: float
     bytes: float

@@ -183,7 +183,7 @@ def test_a_loss_on_part_of_the_output_agrees(which, used):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
 
 
-def test_gradients_that_nobody_wants_are_not_computed():
+def test_gradients_that_are_not_needed_are_not_computed():
     source, target, weights, _ = draw(torch.float32, (1,))
     target.requires_grad_()
     kabsch(source, target, weights).rotation.cumsum(-1).sum().backward()

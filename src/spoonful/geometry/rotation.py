@@ -139,5 +139,5 @@ def _least_turn(rotation: Tensor, axis: Tensor) -> Tensor:
 
 
 def _each(condition: Tensor) -> Tensor:
-    """Whether a condition on (..., 3, 3) entries holds for all of a matrix, (..., 1, 1)."""
+    """True for matrices (..., 3, 3) whose entries all meet a condition; (..., 1, 1)."""
     return condition.all(-1, keepdim=True).all(-2, keepdim=True)

@@ -20,7 +20,7 @@ CHANNELS = {"xyz": 3, "dxyz": 3, "ppf": 4}
 
 
 class Neighborhood(NamedTuple):
-    """What a cloud's neighbourhoods are, however the cloud is turned and shifted.
+    """A cloud's neighbourhoods, which do not change as the cloud is turned and shifted.
 
     Attributes:
         neighbors: (B, N, k) the neighbours of each point.

@@ -27,7 +27,7 @@ def knn(points: Tensor, k: int, *, mask: Tensor | None = None) -> Tensor:
     Args:
         points: (B, N, 3).
         k: how many; at most N are returned.
-        mask: (B, N) bool, False for padding, which is nobody's neighbour.
+        mask: (B, N) bool, False for padding, which is never a neighbour.
 
     Returns:
         (B, N, min(k, N)) int64 indices, in no particular order.
@@ -70,7 +70,7 @@ def ball(points: Tensor, radius: float, k: int, *, mask: Tensor | None = None) -
         points: (B, N, 3).
         radius: neighbours are at most this far.
         k: places per point.
-        mask: (B, N) bool, False for padding, which is nobody's neighbour.
+        mask: (B, N) bool, False for padding, which is never a neighbour.
 
     Returns:
         (B, N, k) int64 indices, in no particular order.

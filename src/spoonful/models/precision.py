@@ -45,7 +45,7 @@ def at_least_float32(tensor: Tensor) -> Tensor:
 def mix(shares: Tensor, points: Tensor, total: Tensor | None = None) -> Tensor:
     """`sum_j shares_ij points_j`: the matched point of each row, in the inputs' own precision.
 
-    Soft matches huddle around the centroid, a thousand times closer to it than the centroid is to
+    Soft matches lie close to the centroid, a thousand times closer to it than the centroid is to
     the origin. So the points are centred first, and what is summed is small numbers; and the sums
     are of elementwise products, where a matrix product would obey the TF32 switch.
 

@@ -28,7 +28,7 @@ class Transformer(nn.Module):
         _start_alike(self)
 
     def forward(self, embeddings: Tensor, *, mask: Tensor | None = None) -> Tensor:
-        """What to add to the embeddings of both clouds.
+        """The changes to add to the embeddings of both clouds.
 
         Args:
             embeddings: (2B, N, C): B sources, then their B targets.

@@ -70,22 +70,7 @@ class _PoseHead(Function):
             batch.append((plan.start != "given") + plan.iterations * size[2])
         R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
         state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
-        _run(
-            "pose_head_forward",
-            plan,
-            size,
-            {
-                "source": source,
-                "target": target,
-                "weights": weights,
-                "mask": mask,
-                "offsets": offsets,
-                "start": start,
-                "rotation": R,
-                "translation": t,
-                "state": state,
-            },
-        )
+        _run(_FORWARD, plan, size, source, target, weights, mask, offsets, start, R, t, state)
         ctx.plan, ctx.stacked = plan, stacked
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(source, target, weights, start, mask, offsets, R, state)
@@ -105,28 +90,10 @@ class _PoseHead(Function):
         found = [
             torch.empty_like(x) if want else None for x, want in zip(inputs[:4], own, strict=True)
         ]
-        g_R, g_t = gradients
-        _run(
-            "pose_head_backward",
-            plan,
-            _size(source, start, offsets, plan),
-            {
-                "source": source,
-                "target": target,
-                "weights": weights,
-                "mask": mask,
-                "offsets": offsets,
-                "start": start,
-                "rotation": R,
-                "state": state,
-                "g_rotation": None if g_R is None else _dense(g_R, source.dtype),
-                "g_translation": None if g_t is None else _dense(g_t, source.dtype),
-                "d_source": found[0],
-                "d_target": found[1],
-                "d_weights": found[2],
-                "d_start": found[3],
-            },
-        )
+        given = [None if g is None else _dense(g, source.dtype) for g in gradients]
+        size = _size(source, start, offsets, plan)
+        points = source, target, weights, mask, offsets, start
+        _run(_BACKWARD, plan, size, *points, R, state, *given, *found)
         return *found, None, None, None, None
 
 
@@ -169,20 +136,30 @@ def _size(
     return clouds, points, starts
 
 
+# The tensors that an entry of pose_head.c, or a kernel of pose_head_triton.py, works on.
+_POINTS = ("source", "target", "weights", "mask", "offsets", "start")
+_FORWARD = ("pose_head_forward", (*_POINTS, "rotation", "translation", "state"))
+_BACKWARD = (
+    "pose_head_backward",
+    (
+        *(*_POINTS, "rotation", "state", "g_rotation", "g_translation"),
+        *("d_source", "d_target", "d_weights", "d_start"),
+    ),
+)
+
+
 def _run(
-    entry: str, plan: Plan, size: tuple[int, int, int], tensors: dict[str, Tensor | None]
+    entry: tuple[str, tuple[str, ...]], plan: Plan, size: tuple[int, int, int], *tensors: Any
 ) -> None:
     """Call C, or on a GPU queue the kernel of the same name."""
-    source = tensors["source"]
-    assert source is not None
+    name, names = entry
+    source = tensors[0]
     if torch.compiler.is_compiling():
-        operator = _forward if entry == "pose_head_forward" else _backward
-        tensors = {name: x for name, x in tensors.items() if name != "offsets"}
-        operator(*tensors.values(), *plan, *size)
-    elif source.is_cuda:
-        cuda.launch(entry, plan, size, tensors)
-    else:
-        library.call(entry, plan, size, tensors)
+        operator = _forward if entry is _FORWARD else _backward
+        operator(*tensors[:4], *tensors[5:], *plan, *size)  # without offsets
+        return
+    run = cuda.launch if source.is_cuda else library.call
+    run(name, plan, size, dict(zip(names, tensors, strict=True)))
 
 
 def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
@@ -216,18 +193,9 @@ def _forward(
     points: int,
     starts: int,
 ) -> None:
-    tensors = {
-        "source": source,
-        "target": target,
-        "weights": weights,
-        "mask": mask,
-        "start": start,
-        "rotation": rotation,
-        "translation": translation,
-        "state": state,
-    }
-    plan = Plan(iterations, form, kind)  # type: ignore[arg-type]
-    _run("pose_head_forward", plan, (clouds, points, starts), tensors)
+    plan, size = Plan(iterations, form, kind), (clouds, points, starts)  # type: ignore[arg-type]
+    given = source, target, weights, mask, None, start
+    _run(_FORWARD, plan, size, *given, rotation, translation, state)
 
 
 @torch.library.custom_op(
@@ -254,20 +222,6 @@ def _backward(
     points: int,
     starts: int,
 ) -> None:
-    tensors = {
-        "source": source,
-        "target": target,
-        "weights": weights,
-        "mask": mask,
-        "start": start,
-        "rotation": rotation,
-        "state": state,
-        "g_rotation": g_rotation,
-        "g_translation": g_translation,
-        "d_source": d_source,
-        "d_target": d_target,
-        "d_weights": d_weights,
-        "d_start": d_start,
-    }
-    plan = Plan(iterations, form, kind)  # type: ignore[arg-type]
-    _run("pose_head_backward", plan, (clouds, points, starts), tensors)
+    plan, size = Plan(iterations, form, kind), (clouds, points, starts)  # type: ignore[arg-type]
+    given = source, target, weights, mask, None, start, rotation, state, g_rotation, g_translation
+    _run(_BACKWARD, plan, size, *given, d_source, d_target, d_weights, d_start)

@@ -81,7 +81,7 @@ struct call {
     REAL *d_source, *d_target, *d_weights, *d_start;
 };
 
-/* What backward needs to know of a cloud; all double, so that Python can allocate a tensor. */
+/* The results for a cloud that backward needs; all double, so that Python can allocate a tensor. */
 struct state {
     double total, source_mean[3], target_mean[3];
     double spread_of[9]; /* S or G, by form, times scale^2 */

@@ -484,7 +484,7 @@ def _extent(offsets, cloud, points):
 
 @triton.jit
 def _in_order(offsets, cloud, points):
-    """Whether a packed cloud can be. The first begins where all points do, the last ends there."""
+    """True if a packed cloud's offsets are possible: in order, from the first point to the last."""
     begin, end = tl.load(offsets + cloud), tl.load(offsets + cloud + 1)
     inside = (begin >= 0) & (begin <= end) & (end <= points)
     more = cloud < tl.num_programs(0) - 1
@@ -642,7 +642,7 @@ def _largest9(A):
 
 @triton.jit
 def _power_of_two(size):
-    """The power of two that makes `size` times its square about 1; 1 if there is none."""
+    """The power of two whose square times `size` is about 1; 1 if there is none."""
     usual = (size > 2.0**-1000) & (size < 2.0**1000)
     bits = tl.where(usual, size, 1.0).to(tl.int64, bitcast=True)
     half = ((bits >> 52) - 1023) >> 1
@@ -919,7 +919,7 @@ def pose_head_backward(
         B, at_p, at_o = d_H, at_s, at_t
     B_t = _transpose(B)
     share = _divide(tl.full((), 1, dtype), total.to(dtype))
-    # What rounding took from the means, so that clouds far away are centred exactly.
+    # The rounding errors of the means, so that clouds far away are centred exactly.
     rest_s = _to3(_subtract3(means[0], _to3(source_mean, tl.float64)), dtype)
     rest_t = _to3(_subtract3(means[1], _to3(target_mean, tl.float64)), dtype)
     begin, points = _extent(offsets, cloud, points)

@@ -1,4 +1,4 @@
-"""Whether a kernel may be used: what the user wants, what torch is doing, what the tensors are."""
+"""The decision to use a kernel: by the user's switch, torch's mode and the kinds of tensors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def ready(device: torch.device) -> bool:
     return not off() and cuda.available(device)
 
 
-# What torch.compiler.assume_constant_result does, less the seconds that its import of Dynamo takes.
+# As torch.compiler.assume_constant_result, which would import Dynamo and take seconds.
 ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 

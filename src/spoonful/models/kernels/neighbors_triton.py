@@ -89,6 +89,6 @@ def knn(
         is_it = squared == nearest[:, None]
         chosen = tl.min(tl.where(is_it, other[None, :], ALL), 1)
         squared = tl.where(other[None, :] == chosen[:, None], far, squared)
-        # Nobody left, or nothing but NaN.
+        # No point left, or only NaN.
         chosen = tl.where((nearest == far) | (chosen == ALL), own, chosen)
         tl.store(index + own * k + place, chosen.to(tl.int64), mask=own < points)
