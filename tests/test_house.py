@@ -142,6 +142,12 @@ def test_importing_the_package_loads_no_extra():
     assert done.stdout.strip() == "[]"
 
 
+def test_custom_operations_have_types_that_torch_2_4_can_read():
+    for path in MODULES:
+        if "library.custom_op(" in path.read_text():
+            assert "__future__" not in imports_of(path), f"torch 2.4 cannot import {path}"
+
+
 @pytest.fixture(scope="module")
 def tracked() -> dict[str, str]:
     """The text of every tracked file, by its path."""
