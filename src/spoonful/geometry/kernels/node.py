@@ -5,7 +5,8 @@ pose_head_triton.py. Derivatives of derivatives, and gradients that are themselv
 traced, are taken through the reference instead.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
+# operation from text.
 
 from collections.abc import Sequence
 from typing import Any

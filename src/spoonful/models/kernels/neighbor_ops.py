@@ -1,6 +1,7 @@
 """Neighbours as operators of torch; see neighbors_triton.py."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
+# operation from text.
 
 import torch
 from torch import Tensor

@@ -3,7 +3,8 @@
 The kernels are those of sinkhorn_triton.py; the steps and their gradients those of sinkhorn.py.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
+# operation from text.
 
 from typing import Any
 
