@@ -1,4 +1,4 @@
-"""`spoonful analyze`: what the refinement does to a model, and why, in figures."""
+"""`spoonful analyze`: figures of what the refinement does to a model, and why."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from spoonful.files import check_folder
 def analyze_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FIGURE", help=f"{', '.join(FIGURES)}; all of them if none."),
+        typer.Argument(metavar="FIGURE", help=f"{', '.join(FIGURES)}; all by default."),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
             help="A training run's folder, a checkpoint, weights as dcp-v2:FILE, or a name. "
-            "Without one, a small network is trained on the spot."
+            "By default, a small network is trained first."
         ),
     ] = None,
     data: Annotated[
         str, typer.Option(help="'synthetic' (embedded), or a folder with data.")
     ] = "synthetic",
     protocol: Annotated[
-        str | None, typer.Option(help="How pairs are made; as it was trained, by default.")
+        str | None, typer.Option(help="How pairs are made; by default as in training.")
     ] = None,
     runs: Annotated[
         list[Path] | None,
-        typer.Option(help="Folders of runs, or of the experiment's results, to show logs of."),
+        typer.Option(help="Folders of training runs, or of experiment results, with logs to show."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figures, data and report.")] = Path(
         "analysis"
     ),
-    pairs: Annotated[int, typer.Option(help="Test pairs to look at.")] = 64,
-    steps: Annotated[int, typer.Option(help="Training steps to look at.")] = 48,
-    points: Annotated[int | None, typer.Option(help="Points of a cloud.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 8,
+    pairs: Annotated[int, typer.Option(help="Number of test pairs.")] = 64,
+    steps: Annotated[int, typer.Option(help="Number of training steps.")] = 48,
+    points: Annotated[int | None, typer.Option(help="Points per cloud.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Pairs per batch.")] = 8,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
 ) -> None:
     """Draw what the refinement does to a model, and why: the paper's figures and ours.
 
-    What makes it diverge, and whether it does here, is printed. Each figure becomes an SVG, a PNG
-    and a CSV file; report.html shows them all.
+    Prints what makes the refinement diverge, and whether it does for this model. Writes each figure
+    as an SVG, a PNG and a CSV file, and report.html with all of them.
 
     [bold]Examples[/bold]
 
@@ -63,7 +63,7 @@ def analyze_command(
       spoonful analyze rho-during-training --runs results/experiment
     """
     chosen = check_names(names or ())
-    require("matplotlib", extra="plot", why="Drawing figures")  # before the work, not after it
+    require("matplotlib", extra="plot", why="Drawing figures")  # before any work
     console = Console()
     check_folder("--out", out)
     for name, value in (("--pairs", pairs), ("--steps", steps), ("--batch-size", batch_size)):
@@ -72,7 +72,7 @@ def analyze_command(
     with console.status("") as status:
         if model is None:
             needless = WITHOUT_MODEL if runs else {"feasible-set"}
-            torch.set_num_threads(1)  # for tensors this small, more of them only get in the way
+            torch.set_num_threads(1)  # more threads are slower for tensors this small
             status.update("training a small network")
             subject = small(pairs=pairs, steps=steps, trained=not set(chosen) <= needless)
             if runs:

@@ -1,9 +1,9 @@
-"""How sure a statistic of many errors is: the percentile bootstrap over items.
+"""Confidence intervals of statistics of many errors: the percentile bootstrap over items.
 
-Items are drawn again with replacement, as many as there are, `resamples` times; each draw gives
-the statistic once more, and an interval holds the middle `level` of what came out. A resample is
-kept as how often each item was drawn, so means are one matrix product for all metrics at once, and
-a quantile is found in the cumulated counts of the sorted errors: nothing is sorted twice.
+Each resample draws as many items as there are, with replacement. An interval holds the middle
+`level` of the statistic's values in the resamples. A resample is stored as the number of times each
+item was drawn. So the means of all metrics are one matrix product, and quantiles follow from the
+cumulated counts of the sorted errors: nothing is sorted twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from spoonful.metrics import quantile
 
 STATISTICS = ("mean", "rmse", "mse", "median", "p95")
-"""What has an interval. The largest error has none: resampling cannot tell what lies beyond it."""
+"""Statistics with an interval. The largest error has none: a resample never exceeds it."""
 
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -26,7 +26,7 @@ LEVEL = 0.95
 _AT_ONCE = 1 << 22
 
 Replicates = dict[str, dict[str, Tensor]]
-"""Of each metric, of each statistic: its values (resamples,) in the resamples."""
+"""For each metric and statistic, its values (resamples,) in the resamples."""
 
 
 class Interval(NamedTuple):
@@ -41,19 +41,18 @@ def replicate(
 ) -> Replicates:
     """The statistics of many errors, in each of many resamples of the items.
 
-    The same seed draws the same items, so what is computed for two methods on the same items is
-    paired: the difference of their replicates is the replicate of their difference.
+    The same seed draws the same items. So results for two methods on the same items are paired:
+    the difference of their replicates is the replicate of their difference.
 
     Args:
         errors: metrics by name, (K,) or by axis (K, D), all over the same K items. Signed errors
             enter by their absolute value; an item with an error that is not finite counts as
             infinite, as in `spoonful.metrics.summarize`.
-        resamples: how many.
+        resamples: the number of resamples.
         seed: of the draws.
 
     Returns:
-        For each metric, for each of `STATISTICS`, (resamples,) float64; NaN where there is but
-        one item, which says nothing of how items differ.
+        For each metric and each of `STATISTICS`, (resamples,) float64; NaN for a single item.
 
     >>> got = replicate({"error": torch.tensor([1.0, 1, 1, 5])}, resamples=4)
     >>> got["error"]["mean"]
@@ -102,7 +101,7 @@ def replicate(
 
 
 def interval(replicates: Tensor, level: float = LEVEL) -> Interval:
-    """The middle `level` of (resamples,) values; infinite ones are allowed, NaN spoils it.
+    """The middle `level` of (resamples,) values. Infinite values are allowed; NaN gives NaN.
 
     >>> interval(torch.arange(101.0), 0.5)
     Interval(low=25.0, high=75.0)
@@ -122,8 +121,8 @@ def bootstrap(
 
     Args:
         errors: (K,) or, by axis, (K, D).
-        resamples: how often the items are drawn again.
-        level: how often such an interval holds the truth.
+        resamples: the number of resamples.
+        level: the share of such intervals that hold the truth.
         seed: of the draws.
 
     Returns:
@@ -139,7 +138,7 @@ def bootstrap(
 
 
 def _rows(name: str, values: Tensor) -> Tensor:
-    """Absolute errors (K, D), infinite in every axis where one of them is not finite."""
+    """Absolute errors (K, D); an item with an error that is not finite is infinite in all axes."""
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape (K,) or (K, D), got {tuple(values.shape)}")
     rows = values.detach().cpu().double().abs()
@@ -148,7 +147,7 @@ def _rows(name: str, values: Tensor) -> Tensor:
 
 
 def _draws(items: int, resamples: int, seed: int) -> Iterator[Tensor]:
-    """How often each item is drawn, (some resamples, K) int32, until there are `resamples`."""
+    """Counts of each item in each resample, (some resamples, K) int32, `resamples` in all."""
     generator = torch.Generator().manual_seed(seed)
     size = max(1, _AT_ONCE // items)
     for first in range(0, resamples, size):

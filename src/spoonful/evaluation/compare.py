@@ -1,8 +1,7 @@
-"""Two results on the same items: what differs, and whether more than chance does it.
+"""Paired differences of two results on the same items, with their intervals.
 
-Differences are taken item by item and resampled together, so what makes an item hard or easy for
-both methods cancels. That is why a paired interval can exclude zero where two single intervals
-overlap.
+Both methods are resampled with the same items, so the difficulty of an item cancels. A paired
+interval can exclude zero although the two single intervals overlap.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ class Difference(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the interval excludes zero. False where the difference is not a number."""
+        """True if the interval excludes zero; False if the difference is not a number."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
     Attributes:
         first: the first method's name.
         second: the second's.
         protocol: the protocol's name.
         data: the data's name.
-        items: how many items enter.
-        left_out: how many items were left out because a pose was not finite.
+        items: the number of items compared.
+        left_out: the number of items left out because a pose was not finite.
         differences: by metric, by statistic ("mean", "rmse", "mse", "median", "p95").
         better: by metric, the share of items whose error is smaller with the second method, ties
             counted half, with its interval.
@@ -81,8 +80,8 @@ def compare(
         first: the one to compare with.
         second: the other, on the same items.
         finite_only: leave out items for which either has an error that is not finite. Otherwise
-            such an item makes means infinite, and their differences too, or NaN where both are.
-        resamples: how often the items are drawn again.
+            such an item makes means infinite, and their difference too, or NaN if both are.
+        resamples: the number of resamples.
         level: of the intervals.
         seed: of the draws.
 
@@ -115,7 +114,8 @@ def compare(
             statistic: Difference(
                 getattr(one, statistic),
                 getattr(other, statistic),
-                _minus(getattr(other, statistic), getattr(one, statistic)),
+                # NaN if both are infinite: such means cannot be compared.
+                getattr(other, statistic) - getattr(one, statistic),
                 interval(draws_b[name][statistic] - draws_a[name][statistic], level),
             )
             for statistic in draws_a[name]
@@ -170,7 +170,3 @@ def _wins(a: Tensor, b: Tensor) -> Tensor:
     size_a, size_b = (torch.linalg.vector_norm(v.reshape(len(v), -1), dim=1) for v in (a, b))
     size_a, size_b = (v.nan_to_num(nan=math.inf, posinf=math.inf) for v in (size_a, size_b))
     return (size_b < size_a).double() + 0.5 * (size_b == size_a).double()
-
-
-def _minus(b: float, a: float) -> float:
-    return b - a  # inf - inf is NaN: two infinite means do not compare
