@@ -16,10 +16,12 @@ import numpy as np
 import torch
 from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
+from playwright.sync_api import sync_playwright
 
 from spoonful import register
 from spoonful.pipeline import Alignment
-from spoonful.pipeline.report import turn_of, write_report
+from spoonful.pipeline.alignment import turn_of
+from spoonful.pipeline.report import write_report
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -44,7 +46,11 @@ def write_page_picture(found: Alignment, path: Path) -> None:
     """Write the report, open it, cut the ceiling off and take a picture."""
     names = "room-2.ply", "room-1.ply"
     command = "spoonful register room-2.ply room-1.ply --unit m --report report.html"
-    with tempfile.TemporaryDirectory() as folder, Chromium() as browser:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as driver,
+        Chromium(driver.chromium) as browser,
+    ):
         page = write_report(f"{folder}/r.html", found, names=names, unit="m", command=command)
         browser.open(page, width=1280, height=800)
         browser.evaluate(
@@ -55,7 +61,7 @@ def write_page_picture(found: Alignment, path: Path) -> None:
         for key in ["ArrowUp"] * 4 + ["+"] * 2:
             browser.key(key)
         browser.evaluate("document.activeElement.blur()")
-        browser.screenshot(path)
+        path.write_bytes(browser.screenshot())
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
