@@ -7,7 +7,6 @@ import torch
 
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import (
-    farthest_points,
     random_points,
     sample_surface,
     take,
@@ -45,7 +44,6 @@ def test_normals_of_a_large_cloud_take_little_memory(generator: torch.Generator)
 
 
 def test_samples_are_those_of_the_cpu(clouds: torch.Tensor) -> None:
-    assert torch.equal(farthest_points(clouds.cuda(), 100).cpu(), farthest_points(clouds, 100))
     fewer = voxel_average_to(clouds[0].cuda(), 200, normals=clouds[0].cuda())
     expected = voxel_average_to(clouds[0], 200, normals=clouds[0])
     assert fewer.size == expected.size
@@ -60,7 +58,6 @@ def test_generators_of_the_gpu_choose_there(clouds: torch.Tensor) -> None:
         faces = torch.arange(999, device="cuda").reshape(-1, 3)
         return [
             take(points, random_points(points, 50, generator)),
-            take(points, farthest_points(points, 50, generator)),
             sample_surface(points[0], faces, 50, generator).points,
         ]
 

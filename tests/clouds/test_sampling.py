@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spoonful.data.sampling import (
-    farthest_points,
     random_points,
     sample_surface,
     take,
@@ -130,53 +129,7 @@ def test_voxel_mistakes_are_named() -> None:
             voxel_average(*wrong)
 
 
-# Farthest and random points.
-
-
-def plain_farthest(points: list[list[float]], count: int) -> list[int]:
-    """The definition, word for word."""
-    chosen = [0]
-    while len(chosen) < count:
-        best = max(
-            (i for i in range(len(points)) if i not in chosen),
-            key=lambda i: min(math.dist(points[i], points[j]) for j in chosen),
-        )
-        chosen.append(best)
-    return chosen
-
-
-@given(seed=st.integers(0, 10**6))
-def test_farthest_points_are_those_of_the_definition(seed: int) -> None:
-    points = cloud(seed, 40, dtype=torch.float64)
-    assert farthest_points(points, 15).tolist() == plain_farthest(points.tolist(), 15)
-
-
-def test_farthest_points_come_in_batches_with_masks() -> None:
-    clouds = torch.stack([cloud(seed, 60) for seed in range(6)]).reshape(2, 3, 60, 3)
-    mask = torch.arange(60).expand(2, 3, 60) < 50
-    index = farthest_points(clouds, 20, mask=mask)
-    assert index.shape == (2, 3, 20)
-    for i in range(2):
-        for j in range(3):
-            assert torch.equal(index[i, j], farthest_points(clouds[i, j, :50], 20))
-
-
-def test_farthest_points_never_repeat_even_where_points_coincide() -> None:
-    index = farthest_points(torch.ones(10, 3), 10)
-    assert sorted(index.tolist()) == list(range(10))
-
-
-def test_the_generator_chooses_where_farthest_points_start() -> None:
-    starts = {
-        int(farthest_points(cloud(0), 1, generator=torch.Generator().manual_seed(seed)))
-        for seed in range(20)
-    }
-    assert len(starts) > 10
-
-
-def test_farthest_points_of_a_far_away_cloud() -> None:
-    near = cloud(4, 100, dtype=torch.float64).mul(1024).round() / 1024
-    assert torch.equal(farthest_points(near + 2.0**22, 30), farthest_points(near, 30))
+# Random points.
 
 
 def test_random_points_are_a_uniform_subset() -> None:
@@ -190,11 +143,10 @@ def test_random_points_are_a_uniform_subset() -> None:
 
 
 def test_more_points_than_there_are_is_an_error() -> None:
-    for choose in (farthest_points, random_points):
-        with pytest.raises(ValueError, match=r"count must be between 1 and .* 10, got 11"):
-            choose(torch.rand(10, 3), 11)
-        with pytest.raises(ValueError, match=r"mask must have shape \(10,\), got \(9,\)"):
-            choose(torch.rand(10, 3), 2, mask=torch.ones(9, dtype=torch.bool))
+    with pytest.raises(ValueError, match=r"count must be between 1 and .* 10, got 11"):
+        random_points(torch.rand(10, 3), 11)
+    with pytest.raises(ValueError, match=r"mask must have shape \(10,\), got \(9,\)"):
+        random_points(torch.rand(10, 3), 2, mask=torch.ones(9, dtype=torch.bool))
 
 
 def test_take_gathers_along_with_batches() -> None:

@@ -4,14 +4,13 @@ Every random choice takes a `torch.Generator`, on the device of the points; with
 own generator is used.
 """
 
-from spoonful.data.sampling.subsets import farthest_points, random_points, take
+from spoonful.data.sampling.subsets import random_points, take
 from spoonful.data.sampling.surface import SurfaceSample, sample_surface
 from spoonful.data.sampling.voxels import VoxelAverage, voxel_average, voxel_average_to
 
 __all__ = [
     "SurfaceSample",
     "VoxelAverage",
-    "farthest_points",
     "random_points",
     "sample_surface",
     "take",
