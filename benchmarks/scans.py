@@ -1,43 +1,63 @@
-"""How often are real scans registered, how fast, and does the tool know when it failed?
+"""How often are scans registered, how fast, and are wrong results doubted?
 
-    python benchmarks/scans.py --data SCANS [--methods auto ransac fgr] [--every 2] [--save]
+    python benchmarks/scans.py --data SCANS [--methods auto ransac fgr] [--turns 3] [--save]
 
-SCANS is a folder with `3dmatch/SCENE` and `3dlomatch/SCENE` (fragments `cloud_bin_K.ply`, `gt.log`
-in the published format; pairs whose fragments are missing are left out) and `bunny` (range scans
-and `poses.json`, the 4x4 that maps each to a common frame). The source is turned by a uniformly
-random rotation first. Right is within 15 degrees and 0.3 m, for the bunny 5 degrees and 1 cm.
+SCANS is a folder with
+- `3dmatch/SCENE` and `3dlomatch/SCENE`: fragments `cloud_bin_K.ply` and `gt.log` in the published
+  format. Pairs whose fragments are missing are left out, and of 3DMatch every second pair.
+  Right is within 15 degrees and 0.3 m.
+- `bunny`: range scans and `poses.json`, the 4x4 that maps each to a common frame. Pairs are those
+  of which each scan has more than 0.3 of its points within 2 mm of the other. Right is within
+  5 degrees and 1 cm.
+- `pairs`: `NAME.npz` with `src`, `ref` and `T`, and `index.json` with the tolerances. The
+  distance is that of the source's centroid.
 
-Bunny pairs are those of which each scan has more than 0.3 of its points within 2 mm of the other.
-`apart` are pairs that share nothing (fragments of which less than 0.03 overlap, and fragments
-against bunny scans, brought to one size): whatever pose comes out is wrong, and should be doubted.
+Two more sets need no files, or the same ones:
+- `room 40%` and `room 30%`: bare rooms with boxes. Each scan is one end of the room, with 5 mm
+  noise, and the two share that part of its length. Right is within 5 degrees and 0.2 m.
+- `apart`: pairs that share nothing (fragments of which less than 0.03 overlap, and fragments
+  against bunny scans, brought to one size). Every pose is wrong, and should be doubted.
 
-`auto` is told nothing but the two clouds, with the normals they carry. `ransac` and `fgr` are
-Open3D's FPFH + RANSAC and FPFH + FGR, both followed by point-to-plane ICP, with the voxels they
-need: 5 cm, and 4 mm for the bunny.
+The source is turned by a uniformly random rotation first, `--turns` times. Normals that come with
+the files are left out unless `--normals` is given. Intervals are Wilson's, at 95 %; turns of one
+pair are not independent, so that with several turns the interval is for the number of pairs.
+
+`auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
+FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
+data. `gicp` is small_gicp from a start that is off by 20 degrees and five voxels.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy.spatial import cKDTree
+from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from _harness import RESULTS, machine, save, table
+from spoonful.classical import presets
 from spoonful.data.clouds import Cloud, read_cloud
+from spoonful.data.sampling import voxel_average
 from spoonful.data.threedmatch import read_log
+from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import register
+
+SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "apart")
+ROOMS = 12  # of each kind
 
 
 class Pair(NamedTuple):
@@ -47,111 +67,172 @@ class Pair(NamedTuple):
     name: str
     source: Cloud
     target: Cloud
-    truth: np.ndarray | None  # maps source to target; None where nothing is right
+    truth: np.ndarray | None  # maps source to target; None if nothing is right
     degrees: float
     distance: float
     voxel: float
+    about: np.ndarray = np.zeros(3)  # the point of the source whose distance counts
+    origin: str = ""  # where the scans come from, if it is not `kind`
 
 
 class Outcome(NamedTuple):
     """What a method answers."""
 
     transform: np.ndarray
-    confident: bool | None
+    confident: bool | None = None
+    confidence: float | None = None
 
 
 class Row(NamedTuple):
-    """What came of one pair."""
+    """What came of one pair and turn."""
 
     kind: str
     name: str
     right: bool
     confident: bool | None
+    confidence: float | None
     seconds: float
     cpu: float
 
 
-def pairs(root: Path, every: int) -> Iterator[Pair]:
-    fragments: dict[Path, Cloud] = {}
+def pairs(root: Path, kinds: Sequence[str], every: int) -> Iterator[Pair]:
+    """The pairs of the named sets, in the order of `SETS`."""
+    makers = {
+        "3dmatch": lambda: fragments(root, "3dmatch", every),
+        "3dlomatch": lambda: fragments(root, "3dlomatch", 1),
+        "bunny": lambda: bunnies(root),
+        "pairs": lambda: listed(root),
+        "room 40%": lambda: rooms("room 40%", 0.4),
+        "room 30%": lambda: rooms("room 30%", 0.3),
+        "apart": lambda: strangers(root),
+    }
+    for kind in SETS:
+        if kind in kinds:
+            yield from makers[kind]()
 
-    def fragment(path: Path) -> Cloud:
-        if path not in fragments:
-            fragments[path] = read_cloud(path)
-        return fragments[path]
 
-    for kind in ("3dmatch", "3dlomatch"):
-        for log in sorted((root / kind).glob("*/gt.log")):
-            scene = root / "3dmatch" / log.parent.name
-            entries = [
-                entry
-                for entry in read_log(log)
-                if all(
-                    (scene / f"cloud_bin_{k}.ply").exists() for k in (entry.target, entry.source)
-                )
-            ]
-            for entry in entries[::every]:
-                source, target = (
-                    fragment(scene / f"cloud_bin_{k}.ply") for k in (entry.source, entry.target)
-                )
-                name = f"{scene.name} {entry.source} on {entry.target}"
-                yield Pair(kind, name, source, target, entry.matrix.numpy(), 15.0, 0.3, 0.05)
+read = functools.lru_cache(maxsize=None)(read_cloud)
 
+
+def fragments(root: Path, kind: str, every: int) -> Iterator[Pair]:
+    for log in sorted((root / kind).glob("*/gt.log")):
+        scene = root / "3dmatch" / log.parent.name
+        paths = [
+            [scene / f"cloud_bin_{k}.ply" for k in (e.source, e.target)] for e in read_log(log)
+        ]
+        here = [
+            (entry, both)
+            for entry, both in zip(read_log(log), paths, strict=True)
+            if all(path.exists() for path in both)
+        ]
+        for entry, both in here[::every]:
+            name = f"{scene.name} {entry.source} on {entry.target}"
+            yield Pair(kind, name, *map(read, both), entry.matrix.numpy(), 15.0, 0.3, 0.05)
+
+
+def bunnies(root: Path) -> Iterator[Pair]:
     poses = {
         name: np.array(matrix)
         for name, matrix in json.loads((root / "bunny" / "poses.json").read_text()).items()
     }
-    bunny = {name: read_cloud(root / "bunny" / f"{name}.ply") for name in poses}
-    placed = {k: move(poses[k], bunny[k].points.double().numpy()) for k in poses}
+    scans = {name: read(root / "bunny" / f"{name}.ply") for name in poses}
+    placed = {k: move(poses[k], scans[k].points.double().numpy()) for k in poses}
     trees = {k: cKDTree(points) for k, points in placed.items()}
     for a, b in itertools.combinations(poses, 2):
         shares = [np.mean(trees[y].query(placed[x])[0] < 0.002) for x, y in ((a, b), (b, a))]
         if min(shares) > 0.3:
             truth = np.linalg.inv(poses[a]) @ poses[b]
-            yield Pair("bunny", f"{b} on {a}", bunny[b], bunny[a], truth, 5.0, 0.01, 0.004)
+            yield Pair("bunny", f"{b} on {a}", scans[b], scans[a], truth, 5.0, 0.01, 0.004)
 
+
+def listed(root: Path) -> Iterator[Pair]:
+    for name, facts in json.loads((root / "pairs" / "index.json").read_text()).items():
+        arrays = np.load(root / "pairs" / f"{name}.npz")
+        source, target = (torch.from_numpy(arrays[k]).double() for k in ("src", "ref"))
+        yield Pair(
+            "pairs",
+            name,
+            Cloud(source),
+            Cloud(target),
+            arrays["T"].astype(float),
+            facts["tol_deg"],
+            facts["tol_len"],
+            facts["voxel_domain"],
+            source.mean(0).numpy(),
+            facts["source"],
+        )
+
+
+def rooms(kind: str, share: float) -> Iterator[Pair]:
+    for k in range(ROOMS):
+        source, target = room(np.random.default_rng([k, round(100 * share)]), share)
+        about = source.points.mean(0).numpy()
+        yield Pair(kind, str(k), source, target, np.eye(4), 5.0, 0.2, 0.1, about)
+
+
+def room(rng: np.random.Generator, share: float, count: int = 60_000) -> tuple[Cloud, Cloud]:
+    """The two ends of a room with boxes in it, in metres."""
+    size = rng.uniform((6, 3.5, 2.4), (10, 6, 3.2))
+    boxes = [(np.zeros(3), size)]
+    for _ in range(rng.integers(6, 10)):
+        edges = rng.uniform((0.3, 0.3, 0.3), (1.4, 1.2, 1.8))
+        boxes.append((np.append(rng.uniform(0, size[:2] - edges[:2]), 0), edges))
+    # A side has an axis across it, and an end of that axis. Boxes stand on the floor.
+    sides = [
+        (low, edges, axis, end)
+        for k, (low, edges) in enumerate(boxes)
+        for axis in range(3)
+        for end in (0, 1)
+        if k == 0 or (axis, end) != (2, 0)
+    ]
+    area = np.array([np.prod(np.delete(edges, axis)) for _, edges, axis, _ in sides])
+    clouds = []
+    for reach in (1, -1):
+        which = rng.choice(len(sides), 2 * count, p=area / area.sum())
+        places = rng.random((2 * count, 3))
+        low, edges = (np.array([side[i] for side in sides])[which] for i in (0, 1))
+        axis, end = (np.array([side[i] for side in sides])[which] for i in (2, 3))
+        places[np.arange(2 * count), axis] = end
+        points = low + places * edges + 0.005 * rng.normal(size=(2 * count, 3))
+        along = points[:, 0] / size[0] if reach > 0 else 1 - points[:, 0] / size[0]
+        clouds.append(Cloud(torch.from_numpy(points[along < (1 + share) / 2][:count])))
+    return clouds[0], clouds[1]
+
+
+def strangers(root: Path) -> Iterator[Pair]:
+    poses = json.loads((root / "bunny" / "poses.json").read_text())
     for scene in sorted((root / "3dmatch").glob("*")):
         overlap = np.load(scene / "poses.npz")["overlap"]
         paths = [scene / f"cloud_bin_{k}.ply" for k in range(len(overlap))]
         for i, j in itertools.combinations(range(len(overlap)), 2):
             if max(overlap[i, j], overlap[j, i]) < 0.03:
-                clouds = fragment(paths[j]), fragment(paths[i])
+                clouds = read(paths[j]), read(paths[i])
                 yield Pair("apart", f"{scene.name} {j} on {i}", *clouds, None, 15.0, 0.3, 0.05)
-        for name, path in zip(bunny, paths[::2], strict=False):
-            small = Cloud(fragment(path).points / 20)
-            yield Pair("apart", f"{name} on {path.stem}", bunny[name], small, None, 5, 0.01, 0.004)
+        for name, path in zip(poses, paths[::2], strict=False):
+            scan, small = read(root / "bunny" / f"{name}.ply"), Cloud(read(path).points / 20)
+            yield Pair("apart", f"{name} on {path.stem}", scan, small, None, 5, 0.01, 0.004)
 
 
 def move(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def random_rotation(rng: np.random.Generator) -> np.ndarray:
-    """Uniform over all rotations: a unit quaternion from four normal numbers."""
-    w, x, y, z = (q := rng.normal(size=4)) / np.linalg.norm(q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+def auto(pair: Pair) -> Outcome:
+    found = register(pair.source, pair.target)
+    return Outcome(found.transform.numpy(), found.confident, found.confidence)
 
 
-def auto(source: Cloud, target: Cloud, voxel: float) -> Outcome:
-    found = register(source, target)
-    return Outcome(found.transform.numpy(), found.confident)
-
-
-def open3d_method(search: str) -> Callable[[Cloud, Cloud, float], Outcome]:
+def open3d_method(search: str) -> Callable[[Pair], Outcome]:
     import open3d as o3d
 
     o3d.utility.set_verbosity_level(o3d.utility.VerbosityLevel.Error)
     o3d.utility.random.seed(0)
     registration = o3d.pipelines.registration
 
-    def run(source: Cloud, target: Cloud, voxel: float) -> Outcome:
+    def run(pair: Pair) -> Outcome:
+        voxel = pair.voxel
         clouds, features = [], []
-        for cloud in (source, target):
+        for cloud in (pair.source, pair.target):
             full = o3d.geometry.PointCloud(
                 o3d.utility.Vector3dVector(cloud.points.double().numpy())
             )
@@ -193,72 +274,148 @@ def open3d_method(search: str) -> Callable[[Cloud, Cloud, float], Outcome]:
             first.transformation,
             registration.TransformationEstimationPointToPlane(),
         )
-        return Outcome(last.transformation, None)
+        return Outcome(last.transformation)
 
     return run
 
 
-def errors(found: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    cosine = (np.trace(found[:3, :3].T @ truth[:3, :3]) - 1) / 2
-    return math.degrees(math.acos(np.clip(cosine, -1, 1))), float(
-        np.linalg.norm(found[:3, 3] - truth[:3, 3])
+def kiss(pair: Pair) -> Outcome:
+    """KISS-Matcher, then point-to-plane ICP, by the package's own wrappers."""
+    matcher = presets.kind("kiss-matcher")(voxel=pair.voxel, thin=True)
+    first = matcher.register(pair.source.points, pair.target.points).pose
+    icp = presets.kind("icp")(metric="plane", max_distance=2 * pair.voxel)
+    return Outcome(icp.register(*thinned(pair), init=first).pose.matrix().numpy())
+
+
+def gicp(pair: Pair) -> Outcome:
+    """small_gicp from a start that is nearly right; the error depends on the pair's name."""
+    if pair.truth is None:
+        return Outcome(np.eye(4))
+    generator = torch.Generator().manual_seed(zlib.crc32(pair.name.encode()))
+    middle = pair.source.points.mean(0)
+    turn = random_rotation(max_degrees=20.0, generator=generator, dtype=torch.float64)
+    shift = torch.nn.functional.normalize(torch.randn(3, generator=generator).double(), dim=0)
+    nudge = Pose(turn, middle - turn @ middle + 5 * pair.voxel * shift)
+    start = Pose.from_matrix(torch.from_numpy(pair.truth)).compose(nudge)
+    method = presets.kind("small_gicp")(max_distance=5 * pair.voxel)
+    return Outcome(method.register(*thinned(pair), init=start).pose.matrix().numpy())
+
+
+def thinned(pair: Pair) -> list[Tensor]:
+    return [voxel_average(c.points.double(), pair.voxel).points for c in (pair.source, pair.target)]
+
+
+def turned(pair: Pair, turn: int, normals: bool) -> Pair:
+    """The pair with its source turned at random; the rotation depends on the name and `turn`."""
+    seed = zlib.crc32(f"{pair.kind} {pair.name} {turn}".encode())
+    generator = torch.Generator().manual_seed(seed)
+    rotation = random_rotation(generator=generator, dtype=torch.float64)
+
+    def moved(cloud: Cloud, rotation: Tensor) -> Cloud:
+        own = None if cloud.normals is None or not normals else cloud.normals.double()
+        return Cloud(
+            cloud.points.double() @ rotation.mT, None if own is None else own @ rotation.mT
+        )
+
+    back = np.eye(4)
+    back[:3, :3] = rotation.mT.numpy()
+    return pair._replace(
+        source=moved(pair.source, rotation),
+        target=moved(pair.target, torch.eye(3, dtype=torch.float64)),
+        truth=None if pair.truth is None else pair.truth @ back,
+        about=rotation.numpy() @ pair.about,
     )
 
 
-def attempt(method: Callable[..., Outcome], pair: Pair, rng: np.random.Generator) -> Row:
-    turn = np.eye(4)
-    turn[:3, :3] = random_rotation(rng)
-    rotation = torch.from_numpy(turn[:3, :3])
-    normals = pair.source.normals
-    source = Cloud(
-        pair.source.points.double() @ rotation.T,
-        None if normals is None else normals.double() @ rotation.T,
+def is_right(found: np.ndarray, pair: Pair) -> bool:
+    if pair.truth is None:
+        return False
+    cosine = (np.trace(found[:3, :3].T @ pair.truth[:3, :3]) - 1) / 2
+    apart = move(found, pair.about) - move(pair.truth, pair.about)
+    return bool(
+        math.degrees(math.acos(np.clip(cosine, -1, 1))) < pair.degrees
+        and np.linalg.norm(apart) < pair.distance
     )
+
+
+def attempt(method: Callable[[Pair], Outcome], pair: Pair) -> Row:
     wall, cpu = time.perf_counter(), time.process_time()
-    found = method(source, pair.target, pair.voxel)
+    found = method(pair)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    right = False
-    if pair.truth is not None:
-        # The error is that of the pose between the scans as they were.
-        degrees, distance = errors(found.transform @ turn, pair.truth)
-        right = degrees < pair.degrees and distance < pair.distance
-    return Row(pair.kind, pair.name, right, found.confident, wall, cpu)
+    right = is_right(found.transform, pair)
+    return Row(pair.kind, pair.name, right, *found[1:], wall, cpu)
 
 
-def report(method: str, rows: list[Row]) -> list[list[str]]:
+def interval(share: float, count: float, z: float = 1.96) -> str:
+    """Wilson's interval of a share of `count` trials.
+
+    >>> interval(1.0, 61)
+    '0.94 to 1.00'
+    """
+    if not count:
+        return "-"
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / count) ** 2 / 4) / (1 + z * z / count)
+    return f"{middle - half:.2f} to {middle + half:.2f}"
+
+
+HEADER = ["method", "pairs of", "right", "interval", "confidently wrong", "interval"]
+HEADER += ["right, doubted", "interval", "seconds", "CPU s", "most CPU s"]
+
+
+def report(method: str, rows: list[Row], turns: int) -> list[list[str]]:
     lines = []
     for kind in dict.fromkeys(row.kind for row in rows):
         own = [row for row in rows if row.kind == kind]
-        wrong, right = ([row for row in own if row.right is value] for value in (False, True))
+        right = [row for row in own if row.right]
 
-        def doubted(some: list[Row]) -> str:
-            if not some or some[0].confident is None:
-                return "-"
-            return f"{sum(not row.confident for row in some)} of {len(some)}"
+        def counted(some: int, of: int, said: bool = True) -> list[str]:
+            known = said and of > 0
+            return [f"{some} of {of}", interval(some / of, of / turns)] if known else ["-", "-"]
 
-        lines.append(
-            [
-                method,
-                kind,
-                str(len(own)),
-                "-" if kind == "apart" else f"{len(right) / len(own):.3f}",
-                f"{np.median([row.seconds for row in own]):.2f}",
-                f"{np.mean([row.cpu for row in own]):.2f}",
-                f"{max(row.cpu for row in own):.2f}",
-                doubted(wrong),
-                doubted(right),
-            ]
-        )
+        says = own[0].confident is not None
+        line = [method, kind, *counted(len(right), len(own), kind != "apart")]
+        line += counted(sum(bool(row.confident) and not row.right for row in own), len(own), says)
+        line += counted(sum(not row.confident for row in right), len(right), says)
+        line += [f"{np.median([row.seconds for row in own]):.2f}"]
+        line += [f"{pick([row.cpu for row in own]):.2f}" for pick in (np.mean, max)]
+        lines.append(line)
     return lines
+
+
+def reliability(rows: list[Row]) -> str:
+    """How often results of about one confidence are right, as a table."""
+    said = np.array([row.confidence for row in rows if row.confidence is not None])
+    right = np.array([row.right for row in rows if row.confidence is not None])
+    tenth = np.minimum((10 * said).astype(int), 9)
+    lines, error = [], 0.0
+    for k in np.unique(tenth):
+        own = tenth == k
+        error += own.mean() * abs(said[own].mean() - right[own].mean())
+        span = interval(right[own].mean(), own.sum())
+        counts = [str(own.sum()), f"{said[own].mean():.2f}", f"{right[own].mean():.2f}", span]
+        lines.append([f"{k / 10:.1f} to {(k + 1) / 10:.1f}", *counts])
+    head = ["confidence", "results", "mean confidence", "share right", "interval"]
+    return f"{table(head, lines)}\n\nExpected calibration error: {error:.3f}."
+
+
+METHODS: dict[str, Callable[[], Callable[[Pair], Outcome]]] = {
+    "auto": lambda: auto,
+    "ransac": lambda: open3d_method("ransac"),
+    "fgr": lambda: open3d_method("fgr"),
+    "kiss": lambda: kiss,
+    "gicp": lambda: gicp,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder of scans")
-    parser.add_argument("--methods", nargs="+", default=["auto"], choices=["auto", "ransac", "fgr"])
-    parser.add_argument("--sets", nargs="+", default=["3dmatch", "3dlomatch", "bunny", "apart"])
-    parser.add_argument("--every", type=int, default=2, help="take every n-th pair of the logs")
-    parser.add_argument("--seed", type=int, default=0, help="of the rotations")
+    parser.add_argument("--methods", nargs="+", default=["auto"], choices=list(METHODS))
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--normals", action="store_true", help="keep the normals of the files")
+    parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
+    parser.add_argument("--every", type=int, default=2, help="take every n-th pair of 3DMatch")
     parser.add_argument("--threads", type=int, default=None, help="of torch")
     parser.add_argument("--limit", type=int, default=None, help="pairs of each set, at most")
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS / 'scans-cpu.md'}")
@@ -266,44 +423,36 @@ def main() -> None:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
 
-    methods = {name: auto if name == "auto" else open3d_method(name) for name in arguments.methods}
+    methods = {name: METHODS[name]() for name in arguments.methods}
     rows: dict[str, list[Row]] = {name: [] for name in methods}
-    generators = {name: np.random.default_rng(arguments.seed) for name in methods}
     counts: dict[str, int] = {}
-    for pair in pairs(arguments.data, arguments.every):
-        counts[pair.kind] = counts.get(pair.kind, 0) + 1
-        if pair.kind not in arguments.sets or counts[pair.kind] > (arguments.limit or math.inf):
+    for given in pairs(arguments.data, arguments.sets, arguments.every):
+        counts[given.kind] = counts.get(given.kind, 0) + 1
+        if counts[given.kind] > (arguments.limit or math.inf):
             continue
-        for name, method in methods.items():
-            row = attempt(method, pair, generators[name])
-            rows[name].append(row)
-            if not row.right and pair.kind != "apart":
-                doubt = {None: "", True: ", CONFIDENT", False: ", doubted"}[row.confident]
-                print(f"{name}: {pair.kind} {pair.name} wrong{doubt}", flush=True)
+        for turn in range(arguments.turns):
+            pair = turned(given, turn, arguments.normals)
+            for name, method in methods.items():
+                row = attempt(method, pair)
+                rows[name].append(row)
+                if not row.right and (pair.kind != "apart" or row.confident):
+                    doubt = {None: "", True: ", CONFIDENT", False: ", doubted"}[row.confident]
+                    print(f"{name}: {pair.kind} {pair.name} wrong{doubt}", flush=True)
 
-    header = [
-        "method",
-        "pairs of",
-        "number",
-        "right",
-        "seconds",
-        "CPU s",
-        "most",
-        "wrong doubted",
-        "right doubted",
-    ]
-    text = table(header, [line for name in methods for line in report(name, rows[name])])
+    lines = [line for name in methods for line in report(name, rows[name], arguments.turns)]
+    text = table(HEADER, lines)
+    if "auto" in methods:
+        text += f"\n\n## Confidence of `auto`\n\n{reliability(rows['auto'])}"
     print(text)
     if arguments.save:
+        command = " ".join(sys.argv[1:]).replace(str(arguments.data), "SCANS")
         path = save(
             "scans-cpu.md",
-            "# Registering real scans\n\n"
-            f"`python benchmarks/scans.py --data SCANS --methods {' '.join(methods)} --every "
-            f"{arguments.every} --seed {arguments.seed} --threads {torch.get_num_threads()} --save`"
-            f"\n\n{machine('cpu')}\n\n{text}\n\n"
-            "Seconds are the median on the wall clock of a machine that others used as well; CPU "
-            "seconds are those of the process, mean and most. See the head of the script for what "
-            "the pairs are.\n",
+            "# Registering scans\n\n"
+            f"`python benchmarks/scans.py {command}`\n\n{machine('cpu')}\n\n{text}\n\n"
+            f"Normals {'as in the files' if arguments.normals else 'left out'}. Seconds are the "
+            "median of the wall clock; CPU seconds are those of the process, mean and most. The "
+            "head of the script says what the pairs are and how the intervals are made.\n",
         )
         print(f"wrote {path}")
 

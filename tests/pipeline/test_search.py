@@ -11,6 +11,7 @@ from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, nearest, random_rotation
+from spoonful.neighbors import Index
 from spoonful.pipeline.field import Field, settle
 from spoonful.pipeline.prepare import choose_voxel, faced, prepare
 from spoonful.pipeline.search import distinct
@@ -149,11 +150,11 @@ def test_overlapping_scans_agree_on_the_signs_of_estimated_normals():
     whole = lumpy(20_000, 0)
     scans = [view(whole, direction) for direction in ((1, 0, 0), (0, 1, 0))]
     pair = prepare(*(Cloud(points) for points in scans))
-    there, here = (
-        scan.points * pair.voxel + scan.centre.float() for scan in (pair.source, pair.target)
+    there = pair.frame.pose_in(Pose.identity(dtype=torch.float64)).apply(
+        pair.source.points.double()
     )
-    found = nearest(there, here)
-    shared = found.squared_distance.sqrt() < 0.3 * pair.voxel
+    found = nearest(there, pair.target.points.double())
+    shared = found.squared_distance.sqrt() < 0.3
     alike = (pair.source.normals * pair.target.normals[found.index]).sum(-1)[shared]
     # Where the surface is flat, or saddle-shaped, the sign is open.
     assert int(shared.sum()) > 100
@@ -165,6 +166,6 @@ def test_signs_of_normals_turn_with_the_cloud_and_do_not_depend_on_their_first_s
     normals = estimate_normals(points)
     turn = random_rotation(generator=generator(), dtype=torch.float64)
     signs = torch.where(torch.rand(3000, 1, generator=generator()) < 0.5, -1.0, 1.0)
-    once = faced(points, normals)
-    again = faced(points @ turn.mT, signs * normals @ turn.mT)
+    once = faced(Index(points), normals)
+    again = faced(Index(points @ turn.mT), signs * normals @ turn.mT)
     assert float(((once @ turn.mT) * again).sum(-1).mean()) > 0.999

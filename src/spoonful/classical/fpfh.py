@@ -26,7 +26,9 @@ BINS = 11
 _MOST_PAIRS = 1 << 20
 
 
-def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
+def fpfh(
+    points: Tensor, normals: Tensor, radii: Sequence[float], *, index: Index | None = None
+) -> Tensor:
     """The histograms of every point of a cloud, for each radius.
 
     Args:
@@ -35,6 +37,7 @@ def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
         radii: how far the surroundings reach, one or more; from four times the spacing of the
             points upwards. They are shortened where a cloud is so dense that a million pairs of
             neighbours would not do.
+        index: of these points, if there is one already.
 
     Returns:
         (N, 33 R) float32: for each radius three histograms of 11 bins, each of which sums to one,
@@ -50,7 +53,7 @@ def fpfh(points: Tensor, normals: Tensor, radii: Sequence[float]) -> Tensor:
     _check(points, normals, radii)
     # About their middle, where float32 is fine enough.
     places = (points - points.mean(0)).float()
-    first, second = _pairs(places, max(radii))
+    first, second = _pairs(Index(places) if index is None else index, max(radii))
     bins, distance = _pair_bins(places, normals.float(), first, second)
     found = []
     for radius in radii:
@@ -99,9 +102,8 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
     return here[order], there[order]
 
 
-def _pairs(places: Tensor, radius: float) -> tuple[Tensor, Tensor]:
+def _pairs(index: Index, radius: float) -> tuple[Tensor, Tensor]:
     """The pairs of points no farther from each other than `radius`, each once."""
-    index = Index(places)
     # Counting is cheap, and tells whether the pairs fit into memory.
     while (count := index.count_within(radius)) > _MOST_PAIRS:
         radius *= max(0.5, 0.95 * (_MOST_PAIRS / count) ** 0.5)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
+from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
     AS_GOOD,
@@ -27,6 +28,7 @@ from spoonful.pipeline.confidence import (
     different,
     freedom_of,
     notes_of,
+    rivals_of,
     statistics_of,
     units_hint,
     warnings_of,
@@ -34,7 +36,7 @@ from spoonful.pipeline.confidence import (
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.posefile import pose_from_matrix
-from spoonful.pipeline.prepare import Pair, prepare, size_of, tree_of
+from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import (
     AUTO,
     IN_DOUBT,
@@ -47,9 +49,10 @@ from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 METHODS = ("auto", *PROPOSERS)
 """What `register` and the command take as a method."""
 
-# Points by which the result is measured, of the source and of the target.
+# Points of the target that the result is refined and measured on,
+_TARGET_POINTS = 200_000
+# and of the source that it is measured by.
 _MEASURE_POINTS = 20_000
-_MEASURE_AGAINST = 200_000
 _MATCHES_SHOWN = 400
 _CANDIDATES_SHOWN = 8
 
@@ -129,10 +132,11 @@ def register(
             found, seconds = _ranked(search, proposals + more, start), seconds | took
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
-        points = clouds[0].points, clouds[1].points
-        refined, final = polish(pair, *points, judged.pose.at(0), generator=generator)
-        pose = pair.outside(final)
-        inliers, rmse = _measure(pair, clouds, pose, torch.Generator().manual_seed(seed))
+        points = pair.frame.source_in(clouds[0].points)
+        onto = Index(pair.frame.target_in(some_of(clouds[1].points, _TARGET_POINTS, generator)))
+        refined, final = polish(pair, points, onto, judged.pose.at(0), generator=generator)
+        pose = pair.frame.pose_out(final)
+        inliers, rmse = _measure(some_of(points, _MEASURE_POINTS, generator), onto, final)
 
     return Alignment(
         pose=pose,
@@ -150,11 +154,11 @@ def register(
         poses={
             "start": start,
             "global": _at(pair, judged, 0),
-            "refined": pair.outside(refined),
+            "refined": pair.frame.pose_out(refined),
             "final": pose,
         },
         inlier_ratio=inliers,
-        rmse=rmse,
+        rmse=rmse * pair.voxel,
         radius=pair.voxel,
         overlap=fit.share,
         confidence=confidence_of(fit),
@@ -188,8 +192,9 @@ def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
 
     A bottle that stands in about the right place is not turned upside down.
     """
-    alike = judged.score >= AS_GOOD * judged.score[0]
-    home = alike & ~different(pair, judged.pose, pair.inside(start))
+    alike = rivals_of(pair, judged) >= AS_GOOD
+    alike[0] = True
+    home = alike & ~different(pair, judged.pose, pair.frame.pose_in(start))
     return judged.select((~home).int().argsort(stable=True)) if bool(home.any()) else judged
 
 
@@ -216,19 +221,11 @@ class _Measured(NamedTuple):
     rmse: float
 
 
-def _measure(
-    pair: Pair, clouds: tuple[Cloud, Cloud], pose: Pose, generator: torch.Generator
-) -> _Measured:
+def _measure(source: Tensor, target: Index, pose: Pose) -> _Measured:
     """The share of source points within a voxel of a target point, and how near those are."""
-    some = some_of(clouds[0].points, _MEASURE_POINTS, generator)
-    onto = some_of(clouds[1].points, _MEASURE_AGAINST, generator) - pair.target.centre
-    moved = pose.apply(some) - pair.target.centre
-    distance, _ = tree_of(onto).query(moved.numpy(), distance_upper_bound=pair.voxel)
-    near = torch.from_numpy(distance)
-    near = near[near < pair.voxel]
-    return _Measured(
-        len(near) / len(some), float(near.square().mean().sqrt()) if len(near) else math.nan
-    )
+    squared = target.nearest(pose.apply(source), reach=1.0).squared_distance
+    near = squared[squared.isfinite()]
+    return _Measured(len(near) / len(source), float(near.mean().sqrt()) if len(near) else math.nan)
 
 
 def _reason(search: Search, fit: FitStatistics) -> str:
@@ -244,7 +241,7 @@ def _reason(search: Search, fit: FitStatistics) -> str:
 
 
 def _at(pair: Pair, judged: Judged, k: int) -> Pose:
-    return pair.outside(judged.pose.at(k))
+    return pair.frame.pose_out(judged.pose.at(k))
 
 
 def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
@@ -254,7 +251,7 @@ def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
     best = weight.argsort(descending=True)[:_MATCHES_SHOWN]
     best = best[weight[best] > 0]
     return Matches(
-        p[best] * pair.voxel + pair.source.centre,
-        q[best] * pair.voxel + pair.target.centre,
+        p[best] * pair.voxel + pair.frame.source_center,
+        q[best] * pair.voxel + pair.frame.target_center,
         weight[best],
     )

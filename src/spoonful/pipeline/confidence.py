@@ -16,6 +16,10 @@ from spoonful.pipeline.search import Judged, Search
 
 # Another pose with so much of the best one's score fits as well.
 AS_GOOD = 0.7
+# So does one with this much of its common surface, at most this much less agreement,
+_SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
+# and this much of its score.
+_SOME_MATCHES = 0.3
 # If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
 _LOOSE = 0.45
 # The constants of `confidence_of`, fitted by benchmarks/scans.py.
@@ -87,9 +91,17 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
 
 
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
-    """(H,) each pose's score over the first one's, and 0 for poses that are about the first."""
+    """(H,) each pose's score over the first one's, and 0 for poses that are about the first.
+
+    A rival on which the surfaces lie as well as on the first counts as its equal, even if fewer
+    matches agree with it: on a symmetric object chance decides which matches are found.
+    """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
-    return (judged.score / best).where(different(pair, judged.pose, judged.pose.at(0)), 0.0)
+    ratio = judged.score / best
+    equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
+    equal &= judged.common > _SAME_SURFACE * judged.common[0]
+    ratio = ratio.where(~equal, ratio.clamp_min(1.0))
+    return ratio.where(different(pair, judged.pose, judged.pose.at(0)), 0.0)
 
 
 def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:

@@ -12,8 +12,11 @@ import torch
 from torch import Tensor
 
 from spoonful.extras import require
-from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.geometry import Pose
+from spoonful.icp import FEWEST, Matches, plane_step, tukey
 
+# What the points do not determine stays as it is, see `plane_step`.
+DAMPING = 1e-4
 # How far beyond its points a field reaches, in cells.
 _MARGIN = 3
 # Points this near the other scan's points, in voxels, are where that scan knows the surface;
@@ -136,29 +139,17 @@ def settle(
         limit = reach if step < rounds // 2 else 0.5 * reach
         moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
         fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
-        n = field.normals[fit.partner]
-        weight = fit.near * (1 - (fit.gap / limit).square()).clamp_min(0).square()
-        pose = advance(pose, moved, n, fit.gap, weight)
+        found = Matches(
+            field.points[fit.partner],
+            fit.gap.square(),
+            fit.near * tukey(fit.gap.abs(), limit),
+            field.normals[fit.partner],
+        )
+        stepped = plane_step(moved, found, pose, damping=DAMPING)
+        # A pose without matches stays where it is.
+        held = ((found.weight > 0).sum(-1) >= FEWEST)[:, None]
+        pose = Pose(
+            stepped.rotation.where(held[..., None], pose.rotation),
+            stepped.translation.where(held, pose.translation),
+        )
     return pose
-
-
-def advance(pose: Pose, moved: Tensor, n: Tensor, gap: Tensor, weight: Tensor) -> Pose:
-    """One Gauss-Newton step of H poses: normal equations of 6 unknowns, about the middle."""
-    total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
-    middle = (moved * weight.unsqueeze(-1)).sum(-2) / total
-    arm = moved - middle.unsqueeze(-2)
-    # Turns in units of the scan's size, so that the six unknowns weigh alike.
-    size = (arm.square().sum(-1) * weight).sum(-1, keepdim=True).div(total).sqrt().clamp_min(1e-3)
-    row = torch.cat([torch.linalg.cross(arm, n) / size.unsqueeze(-1), n], -1)
-    left = (row * weight.unsqueeze(-1)).mT @ row
-    right = -(row * (weight * gap).unsqueeze(-1)).sum(-2)
-    # What the points do not determine stays as it is.
-    eye = torch.eye(6, dtype=left.dtype)
-    left = left + (1e-4 * total.unsqueeze(-1) + 1e-6) * eye
-    step = torch.linalg.solve(left, right)
-    turn = rotation_from_vector((step[:, :3] / size).clamp(-0.5, 0.5))
-    shift = step[:, 3:]
-    rotation = turn @ pose.rotation
-    away = pose.translation - middle
-    moved_away = (turn @ away.unsqueeze(-1)).squeeze(-1)
-    return Pose(rotation, moved_away + middle + shift)

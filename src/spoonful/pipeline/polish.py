@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
-from spoonful.pipeline.field import advance
-from spoonful.pipeline.prepare import Pair, chosen, tree_of
+from spoonful.icp import Matches, descend, tukey
+from spoonful.neighbors import Index
+from spoonful.pipeline.field import DAMPING
+from spoonful.pipeline.prepare import Pair, chosen
 
 # Source points used in a round.
 _POINTS = 8000
-# Target points among which partners are sought.
-_TARGET_POINTS = 200_000
+# A pose has settled when distances, in voxels, change by less.
+_SETTLED = 1e-4
 
 
 def polish(
     pair: Pair,
     source: Tensor,
-    target: Tensor,
+    target: Index,
     pose: Pose,
     *,
     generator: torch.Generator,
@@ -30,29 +30,24 @@ def polish(
 
     Args:
         pair: the scans, whose fine grid has the target's normals.
-        source: (N, 3) the whole source cloud in its own unit.
-        target: (M, 3) the whole target.
+        source: (N, 3) the whole source cloud, in voxels, float64.
+        target: the whole target, likewise.
         pose: rotation (3, 3), between the scans.
-        generator: chooses points where there are very many.
+        generator: chooses source points if there are very many.
         rounds: on each of the two levels, at most.
 
     Returns:
         The pose after the fine grid, and after the clouds; in voxels, float64.
     """
-    normals = pair.target.fine_normals.double()
-    fine_target = pair.target.fine.double()
-    fine_tree = tree_of(fine_target)
-    fine_source = some_of(pair.source.fine.double(), _POINTS, generator)
-    refined = _icp(fine_source, fine_target, fine_tree, normals, pose, (1.5, 0.75), rounds)
-    full_source = some_of(source, _POINTS, generator) - pair.source.centre
-    full_target = some_of(target, _TARGET_POINTS, generator) - pair.target.centre
-    full_source, full_target = full_source / pair.voxel, full_target / pair.voxel
-    _, owner = fine_tree.query(full_target.numpy())
-    facing = normals[torch.from_numpy(owner)]
-    final = _icp(
-        full_source, full_target, tree_of(full_target), facing, refined, (0.5,), rounds // 2
-    )
-    return refined, final
+    fine, normals = pair.target.fine, pair.target.fine_normals
+    some = some_of(pair.source.fine.points, _POINTS, generator)
+    refined = Pose(*(part.double().unsqueeze(0) for part in pose))
+    for reach in (1.5, 0.75):
+        refined = _icp(some, fine, normals, refined, reach, rounds)
+    facing = normals[fine.nearest(target.points.float()).index]
+    some = some_of(source, _POINTS, generator)
+    final = _icp(some, target, facing, refined, 0.5, rounds // 2)
+    return refined.at(0), final.at(0)
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
@@ -63,31 +58,19 @@ def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _icp(
-    source: Tensor,
-    target: Tensor,
-    tree: Any,
-    normals: Tensor,
-    pose: Pose,
-    reaches: tuple[float, ...],
-    rounds: int,
+    source: Tensor, target: Index, normals: Tensor, pose: Pose, reach: float, rounds: int
 ) -> Pose:
-    """Rounds of point-to-plane ICP with Tukey's weights, the reach shrinking level by level."""
-    pose = Pose(pose.rotation.double().unsqueeze(0), pose.translation.double().unsqueeze(0))
-    for reach in reaches:
-        for _ in range(rounds):
-            moved = pose.apply(source)
-            distance, near = tree.query(moved[0].numpy(), distance_upper_bound=reach)
-            found = torch.from_numpy(distance) < reach
-            if int(found.sum()) < 6:
-                break
-            partner = torch.from_numpy(near)[found]
-            n = normals[partner].unsqueeze(0)
-            moved = moved[:, found]
-            gap = ((moved - target[partner]) * n).sum(-1)
-            weight = (1 - (gap / reach).square()).clamp_min(0).square()
-            before = pose
-            pose = advance(pose, moved, n, gap, weight)
-            step = (pose.apply(source[:64]) - before.apply(source[:64])).abs().amax()
-            if float(step) < 1e-3:
-                break
-    return pose.at(0)
+    """Point-to-plane ICP in float64 with Tukey's weights of the distances to planes."""
+    points, facing = target.points.double(), normals.double()
+
+    def matcher(moved: Tensor, rows: Tensor) -> Matches:
+        near = target.nearest(moved.to(target.points.dtype), reach=reach)
+        n = facing[near.index]
+        gap = ((moved - points[near.index]) * n).sum(-1)
+        weight = tukey(gap.abs(), reach) * near.squared_distance.isfinite()
+        return Matches(points[near.index], near.squared_distance.double(), weight, n)
+
+    found = descend(
+        source.double(), pose, matcher, rounds=rounds, tolerance=_SETTLED, damping=DAMPING
+    )
+    return found.pose

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
+from spoonful.data.normals import unsigned_normals
 from spoonful.data.sampling import VoxelAverage, voxel_average
-from spoonful.extras import require
-from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.frame import Frame
+from spoonful.geometry import rotation_from_vector
+from spoonful.neighbors import Index
 
 # Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
 # enough to compare each with each.
@@ -45,20 +46,23 @@ class Scan:
     """One cloud on two grids, about its centroid, in voxels.
 
     Attributes:
-        points: (N, 3) float32, one for each voxel.
+        grid: (N, 3) float32, one point for each voxel, indexed.
         normals: (N, 3) unit vectors; see `faced` for the signs of estimated ones.
-        fine: (F, 3) float32, one for each voxel of half the edge.
+        fine: (F, 3) float32, one point for each voxel of half the edge, indexed.
         fine_normals: (F, 3), of either sign.
         given: whether the normals came with the cloud, their signs included.
-        centre: (3,) float64, the centroid, in the cloud's own unit.
     """
 
-    points: Tensor
+    grid: Index
     normals: Tensor
-    fine: Tensor
+    fine: Index
     fine_normals: Tensor
     given: bool
-    centre: Tensor
+
+    @property
+    def points(self) -> Tensor:
+        """(N, 3) the points of the grid."""
+        return self.grid.points
 
 
 @dataclass(frozen=True)
@@ -68,26 +72,17 @@ class Pair:
     Attributes:
         source: the scan to move.
         target: the scan to move it onto.
-        voxel: the edge of the grid in the clouds' unit.
+        frame: between the clouds' unit and voxels.
     """
 
     source: Scan
     target: Scan
-    voxel: float
+    frame: Frame
 
-    def outside(self, pose: Pose) -> Pose:
-        """A pose between the scans as one between the clouds, in float64."""
-        # The search works in float32; the answer is a rotation to the last digit of float64.
-        left, _, right = torch.linalg.svd(pose.rotation.double())
-        R = left @ right
-        shift = pose.translation.double() * self.voxel
-        return Pose(R, shift + self.target.centre - R @ self.source.centre)
-
-    def inside(self, pose: Pose) -> Pose:
-        """A pose between the clouds as one between the scans."""
-        R, t = pose.rotation.double(), pose.translation.double()
-        shift = (t - self.target.centre + R @ self.source.centre) / self.voxel
-        return Pose(R, shift)
+    @property
+    def voxel(self) -> float:
+        """The edge of the grid, in the clouds' unit."""
+        return float(self.frame.scale)
 
 
 def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int = 0) -> Pair:
@@ -112,7 +107,13 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     # The grids of the two stand askew: points on one lattice would look alike for its sake.
     askew = rotation_from_vector(torch.tensor([0.5, 0.7, 0.9], dtype=torch.float64))
     straight = torch.eye(3, dtype=torch.float64)
-    return Pair(_scan(source, voxel, given, askew), _scan(target, voxel, given, straight), voxel)
+    scale = torch.tensor(voxel, dtype=torch.float64)
+    frame = Frame(source.points.mean(0), target.points.mean(0), scale)
+    return Pair(
+        _scan(frame.source_in(source.points), source.normals if given else None, askew),
+        _scan(frame.target_in(target.points), target.normals if given else None, straight),
+        frame,
+    )
 
 
 def size_of(points: Tensor) -> float:
@@ -211,65 +212,45 @@ def _occupied(points: Tensor, edge: float) -> int:
     return len(flat.unique())
 
 
-def _scan(cloud: Cloud, voxel: float, given: bool, turn: Tensor) -> Scan:
-    """A cloud on grids whose axes are the columns of `turn`."""
-    centre = cloud.points.mean(0)
-    centred = (cloud.points - centre) / voxel
+def _scan(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
+    """Points in voxels, averaged on grids whose axes are the columns of `turn`."""
 
     def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:
         found = voxel_average(points @ turn, edge, None if normals is None else normals @ turn)
         back = None if found.normals is None else found.normals @ turn.mT
         return VoxelAverage(found.points @ turn.mT, back, edge)
 
-    fine = averaged(centred, 0.5, cloud.normals if given else None)
-    grid = averaged(fine.points, 1.0, fine.normals)
-    tree = tree_of(fine.points)
-    estimated = normals_at(grid.points, fine.points, tree)
-    if given:
-        assert grid.normals is not None
-        # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
-        lost = grid.normals.abs().amax(-1) == 0
-        normals = grid.normals.where(~lost[:, None], estimated)
+    half = averaged(points, 0.5, normals)
+    whole = averaged(half.points, 1.0, half.normals)
+    fine, grid = Index(half.points.float()), Index(whole.points.float())
+    if len(fine.points) < 3:
+        fine_normals = torch.tensor([0.0, 0.0, 1.0]).expand_as(fine.points)
     else:
-        normals = faced(grid.points, estimated)
-    return Scan(
-        points=grid.points.float(),
-        normals=normals.float(),
-        fine=fine.points.float(),
-        fine_normals=normals_at(fine.points, fine.points, tree).float(),
-        given=given,
-        centre=centre,
-    )
+        fine_normals = unsigned_normals(fine.points, _NEIGHBOURS, index=fine)
+    estimated = fine_normals[fine.nearest(grid.points).index]
+    if whole.normals is None:
+        facing = faced(grid, estimated)
+    else:
+        # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
+        lost = whole.normals.abs().amax(-1, keepdim=True) == 0
+        facing = whole.normals.float().where(~lost, estimated)
+    return Scan(grid, facing, fine, fine_normals, given=normals is not None)
 
 
-def normals_at(places: Tensor, points: Tensor, tree: Any) -> Tensor:
-    """Unit normals at (M, 3) places, of either sign, from the (N, 3) points of `tree` nearby."""
-    if len(points) < 3:
-        return torch.tensor([0.0, 0.0, 1.0], dtype=points.dtype).expand_as(places)
-    _, near = tree.query(places.numpy(), min(_NEIGHBOURS, len(points)))
-    around = points[torch.from_numpy(near)]
-    around = around - around.mean(1, keepdim=True)
-    return torch.linalg.eigh(around.mT @ around).eigenvectors[..., 0]
-
-
-def faced(points: Tensor, normals: Tensor) -> Tensor:
+def faced(grid: Index, normals: Tensor) -> Tensor:
     """Normals whose signs two overlapping scans agree on, whatever else each of them shows.
 
     A normal points to the side of its tangent plane on which the surroundings lie. On a flat
     surface the sign is noise, and so are the features there with any sign.
 
     Args:
-        points: (N, 3), in voxels.
+        grid: (N, 3) points, in voxels.
         normals: (N, 3) of either sign.
     """
-    pairs = torch.from_numpy(tree_of(points).query_pairs(_SURROUNDINGS, output_type="ndarray"))
-    here, there = torch.cat([pairs, pairs.flip(1)]).unbind(1)
-    rise = ((points[there] - points[here]) * normals[here]).sum(-1)
-    above = rise.new_zeros(len(points)).index_add_(0, here, rise) >= 0
+    first, second = grid.pairs_within(_SURROUNDINGS)
+    here, there = torch.cat([first, second]), torch.cat([second, first])
+    rise = ((grid.points[there] - grid.points[here]) * normals[here]).sum(-1)
+    # A plane without noise has nothing above it: a little of the centroid's side decides there.
+    towards = ((grid.points.mean(0) - grid.points) * normals).sum(-1)
+    above = (1e-3 * towards).index_add_(0, here, rise) >= 0
     return normals.where(above.unsqueeze(1), -normals)
-
-
-def tree_of(points: Tensor) -> Any:
-    """A k-d tree of (N, 3) points."""
-    spatial = require("scipy.spatial", extra="classical", why="Registering scans")
-    return spatial.cKDTree(points.numpy())

@@ -48,7 +48,7 @@ def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:
     """Where the clouds lie as they are given, or where the user says they belong."""
     name = AS_GIVEN if init is None else "init"
-    start = search.pair.inside(Pose.identity(dtype=torch.float64) if init is None else init)
+    start = search.pair.frame.pose_in(Pose.identity(dtype=torch.float64) if init is None else init)
     return [Proposal(name, _one(start))]
 
 

@@ -150,7 +150,9 @@ class Search:
 def find_evidence(pair: Pair) -> Evidence:
     """Mutual matches of the scans' surroundings."""
     source, target = pair.source, pair.target
-    features = [fpfh(scan.points, scan.normals, _RADII) for scan in (source, target)]
+    features = [
+        fpfh(scan.points, scan.normals, _RADII, index=scan.grid) for scan in (source, target)
+    ]
     here, there = mutual_matches(features[0], features[1], _CHOICES)
     return Evidence(
         source=source.points[here],
