@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -63,6 +64,14 @@ def show(
         line(console, "note", note, "dim")
     for name, path in written.items():
         console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), printable(f"{path} ({name})")))
+
+
+def show_local(console: Console, record: dict[str, Any]) -> None:
+    """Print the pose about a local origin."""
+    place = ", ".join(f"{value:.12g}" for value in record["origin"])
+    console.print(f"\nT_about_origin, with ({place}) subtracted from both files", style="bold")
+    for row in matrix_lines(record["T_about_origin"]):
+        console.print(f"  {row}")
 
 
 def next_step(found: Alignment, method: str, *, started: bool, page: Path | None) -> str:
