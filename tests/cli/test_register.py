@@ -220,6 +220,34 @@ def test_a_small_cloud_brought_to_map_coordinates_keeps_its_digits(scans: Path) 
     torch.testing.assert_close(after, box() + far, atol=1e-5, rtol=0)
 
 
+def test_map_coordinates_survive_to_a_tenth_of_a_millimetre(scans: Path, capsys: Any) -> None:
+    far = torch.tensor([512_345.678, 5_403_210.987, 412.3], dtype=torch.float64)
+    about = Pose(TRUTH.rotation, TRUTH.translation + far - TRUTH.rotation @ far)
+    write_cloud("source.ply", Cloud(about.inverse().apply(box() + far)))
+    write_cloud("target.las", Cloud(box() + far))
+    words = ["register", "source.ply", "target.las", "-o", "moved.ply", "--pose", "p.json"]
+    assert run(words) == 0
+    assert "--origin auto" in capsys.readouterr().out
+    torch.testing.assert_close(read_cloud("moved.ply").points, box() + far, atol=1e-4, rtol=0)
+    again = read_pose("p.json").apply(read_cloud("source.ply").points)
+    torch.testing.assert_close(again, box() + far, atol=1e-4, rtol=0)
+    assert run([*words, "--origin", "auto", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["origin"] == [512_300, 5_403_200, 400]
+    assert json.loads(Path("p.json").read_text())["T_about_origin"] == result["T_about_origin"]
+    origin = torch.tensor(result["origin"], dtype=torch.float64)
+    local = Pose.from_matrix(torch.tensor(result["T_about_origin"], dtype=torch.float64))
+    assert float(local.translation.abs().max()) < 1000
+    moved = local.apply(read_cloud("source.ply").points - origin) + origin
+    torch.testing.assert_close(moved, box() + far, atol=1e-4, rtol=0)
+    # In float32, as viewers have it, the pose about the origin is still right to a millimetre.
+    single = local.to(torch.float32).apply((read_cloud("source.ply").points - origin).float())
+    torch.testing.assert_close(single.double() + origin, box() + far, atol=1e-3, rtol=0)
+    assert run([*words, "--origin", "512000,5403000,0"]) == 0
+    out = capsys.readouterr().out
+    assert "T_about_origin, with (512000, 5403000, 0) subtracted from both files" in out
+
+
 def test_a_written_pose_can_be_started_from(scans: Path, capsys: Any) -> None:
     assert run(["register", *PAIR, "--pose", "out/pose.json"]) == 0
     torch.testing.assert_close(
@@ -288,6 +316,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "--pose", "x", "--report", "./x"], "--report and --pose name the same file"),
         ([*PAIR, "--report", "other.ply"], "--report must end in .html, got other.ply"),
         ([*PAIR, "-o", "target.pcd/a.ply"], r"-o .*: .*target\.pcd is a file, not a folder"),
+        ([*PAIR, "--origin", "here"], "--origin must be auto or three numbers X,Y,Z, got 'here'"),
         ([*PAIR, "--scale", "0"], "--scale must be a number above 0"),
         ([*PAIR, "--scale", "inf"], "--scale must be a number above 0 and finite"),
         ([*PAIR, "c.ply"], "unexpected argument c.ply: .* spoonful batch pairs.csv --out results"),

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -33,9 +34,9 @@ def show(
     for row in matrix_lines(found.transform.tolist()):
         console.print(f"  {row}")
     turn = turn_of(found.pose.rotation)
-    near, spread = (
+    near, spread, off, middle = (
         Fact("", value, unit).shown().replace("\N{NO-BREAK SPACE}", " ")
-        for value in (found.radius, found.rmse)
+        for value in (found.radius, found.rmse, *found.surface)
     )
     rated = f", RMSE {spread}" if math.isfinite(found.rmse) else ""
     about = f" about {axis_text(turn.axis)}" if turn.axis and turn.degrees >= SHOWN else ""
@@ -45,12 +46,20 @@ def show(
         ("rotation", f"{turn.degrees:.3f}°{about}"),
         ("translation", f"{shift} {unit}".rstrip()),
         ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}{rated}"),
+        *(
+            [("surface", f"RMSE {off}, median {middle} of these to the target's surface")]
+            * bool(rated)
+        ),
         ("overlap", f"{found.overlap:.0%}"),
         ("confidence", f"{share_text(found.confidence)}: {word}"),
         ("points", f"{len(found.source):,} of the source, {len(found.target):,} of the target"),
         ("time", f"{found.seconds:.2f} s"),
         ("method", f"{found.method}: {found.reason}" if found.reason else found.method),
     ]
+    if rated:
+        lines.insert(
+            3, ("surface", f"these are RMSE {off}, median {middle} off the target's surface")
+        )
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     console.print()
@@ -63,6 +72,14 @@ def show(
         line(console, "note", note, "dim")
     for name, path in written.items():
         console.print(Text.assemble((f"{'wrote':{WIDTH}}", "dim"), printable(f"{path} ({name})")))
+
+
+def show_local(console: Console, record: dict[str, Any]) -> None:
+    """Print the pose about a local origin."""
+    place = ", ".join(f"{value:.12g}" for value in record["origin"])
+    console.print(f"\nT_about_origin, with ({place}) subtracted from both files", style="bold")
+    for row in matrix_lines(record["T_about_origin"]):
+        console.print(f"  {row}")
 
 
 def next_step(found: Alignment, method: str, *, started: bool, page: Path | None) -> str:

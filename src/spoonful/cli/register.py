@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from spoonful.cli.answer import line, next_step, show
+from spoonful.cli.answer import line, next_step, show, show_local
 from spoonful.data.clouds.formats import format_of
 from spoonful.files import check_page
 from spoonful.pipeline import METHODS
@@ -20,6 +20,8 @@ from spoonful.pipeline.lengths import UNITS
 from spoonful.pipeline.runner import Request, run
 
 DOUBTFUL = 3
+# Translations beyond this, in any unit, are probably those of map coordinates.
+LARGE = 1e5
 TAKES_MORE = {"allow_extra_args": True}  # to say what to type instead
 PER_PAIR = "register takes two files; for many pairs type: spoonful batch pairs.csv --out results"
 
@@ -61,6 +63,10 @@ def register_command(
     voxel: Voxel = None,
     unit: Unit = "",
     scale: Scale = None,
+    origin: Annotated[
+        str,
+        typer.Option(metavar="auto", help="Also print the pose about X,Y,Z or near the target."),
+    ] = "",
     up: UpAxis = "z",
     seed: Seed = 0,
     as_json: Json = False,
@@ -94,6 +100,7 @@ def register_command(
         voxel=voxel,
         unit=unit,
         scale=scale,
+        origin=origin,
         up=up,
         seed=seed,
         output=str(output or ""),
@@ -113,6 +120,13 @@ def register_command(
         show(console, found, unit, outputs.written, scale)
         for folder in filter(Path.exists, dict.fromkeys(new)):
             line(console, "note", f"made the folder {folder}", "dim")
+        if origin:
+            show_local(console, outputs.record)
+        elif float(found.pose.translation.abs().max()) > LARGE:
+            advice = (
+                "the coordinates are large: --origin auto also gives the pose about a near point"
+            )
+            line(console, "note", advice, "dim")
         if outputs.not_kept:
             line(console, "not kept", f"{', '.join(outputs.not_kept)} ({output})", "yellow")
         advice = next_step(found, method, started=init is not None, page=report)

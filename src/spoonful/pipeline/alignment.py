@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from spoonful.data.clouds import Cloud
 from spoonful.extras import require
 from spoonful.files import json_ready
 from spoonful.geometry import Pose
+from spoonful.pipeline.measures import SurfaceDistance, surface_distance
 from spoonful.pipeline.posefile import write_pose
 from spoonful.view.markup import escaped
 
@@ -63,7 +65,7 @@ class Alignment:
         poses: named stops on the way: "start", "global", "refined", "final".
         inlier_ratio: share of source points within `radius` of the target under `pose`.
         rmse: root mean square distance of those points to the target's points.
-        radius: what counts as near, in the clouds' units.
+        radius: what counts as near, in the clouds' units: the edge of the search's grid.
         overlap: share of the smaller cloud's surface that the two have in common, estimated.
         confidence: estimated probability that the pose is right, between 0 and 1.
         warnings: what may be wrong, one sentence each.
@@ -139,6 +141,11 @@ class Alignment:
         """Whether the result is more likely right than wrong."""
         return self.confidence >= CONFIDENT
 
+    @cached_property
+    def surface(self) -> SurfaceDistance:
+        """Point-to-plane distances of the inliers, measured when they are first asked for."""
+        return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
+
     def apply(self, points: Any) -> Any:
         """Move (N, 3) points of the source to the target's frame.
 
@@ -168,6 +175,8 @@ class Alignment:
             "reason": self.reason,
             "inlier_ratio": self.inlier_ratio,
             "rmse": self.rmse,
+            "surface_rmse": self.surface.rmse,
+            "surface_median": self.surface.median,
             "radius": self.radius,
             "overlap": self.overlap,
             "confidence": self.confidence,

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.extras import require
 from spoonful.geometry import Pose
+from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import Alignment, turn_of
 from spoonful.pipeline.proposers import AS_GIVEN
 from spoonful.view import (
@@ -167,6 +167,12 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         *(pose if answered(alignment) else []),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
         Fact("Inlier RMSE", alignment.rmse, unit) if rated else Fact("Inlier RMSE", "none"),
+        Fact("RMSE to surface", alignment.surface.rmse if rated else "none", unit if rated else ""),
+        Fact(
+            "Median to surface",
+            alignment.surface.median if rated else "none",
+            unit if rated else "",
+        ),
         Fact("Overlap", f"{alignment.overlap:.0%}"),
         Fact("Confidence", share_text(alignment.confidence)),
         Fact("Method", alignment.method),
@@ -235,14 +241,12 @@ def _residuals(
     source: Tensor, target: Tensor, stops: Sequence[tuple[str, Pose]], most: float
 ) -> Sequence[Tensor]:
     """For each pose, (N,) distances of the moved points to the target, or `most` if it is less."""
-    spatial = require("scipy.spatial", extra="classical", why="Measuring residuals")
-    tree = spatial.cKDTree(target.numpy())
+    index = Index(target.to(torch.float64))
     rows = []
     for _, pose in stops:
         moved = pose.to(torch.float64).apply(source.to(torch.float64))
-        # Bounded: the nearest of millions of points that are all far takes the tree minutes.
-        found = tree.query(moved.numpy(), distance_upper_bound=most)[0]
-        rows.append(torch.from_numpy(found).clamp_max(most))
+        # Bounded, because a search among millions of points that are all far takes minutes.
+        rows.append(index.nearest(moved, reach=most).squared_distance.sqrt().clamp_max(most))
     return torch.stack(rows)  # type: ignore[return-value]  # a tensor is a sequence of its rows
 
 

@@ -13,8 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
+import torch
+from torch import Tensor
+
 from spoonful.data.clouds import Cloud, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.data.clouds.formats import format_of
+from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
 from spoonful.pipeline.lengths import UNITS, length
@@ -41,6 +45,8 @@ class Request:
             a unit, "5mm"; None chooses it.
         unit: of the files, one of `UNITS`; "" if it is not known.
         scale: multiplies the source first; 0.001 for millimetres onto metres.
+        origin: also give the pose with this point subtracted from both files: "X,Y,Z", or "auto"
+            for one near the target; "" does not.
         up: the axis that points up in the report.
         seed: seed of the random choices.
         output: where to write the moved source; "" does not write it.
@@ -60,6 +66,7 @@ class Request:
     voxel: float | str | None = None
     unit: str = ""
     scale: float | None = None
+    origin: str = ""
     up: Up = "z"
     seed: int = 0
     output: str = ""
@@ -79,6 +86,8 @@ class Request:
         if self.scale is not None and not 0 < self.scale < math.inf:
             raise ValueError(f"scale must be a number above 0 and finite, got {self.scale:g}")
         _ = self.grid
+        if self.origin not in ("", "auto"):
+            point_of(self.origin)
 
     @property
     def grid(self) -> float | None:
@@ -97,6 +106,7 @@ class Request:
             files = {"-o": self.output, "--pose": self.pose, "--report": self.report}
             options |= {name: path or None for name, path in files.items()}
             options["--init"] = self.init or None
+        options["--origin"] = self.origin or None
         options["--up"] = None if self.up == "z" else self.up
         options["--seed"] = self.seed or None
         words = ["spoonful", "register", *self.shown, "--method", self.method]
@@ -155,6 +165,8 @@ def run(request: Request) -> Outputs:
     about: dict[str, Any] = names | {"unit": request.unit or None}
     if request.scale is not None:
         about["source_scale"] = request.scale
+    if request.origin:
+        about |= about_origin(alignment, request.origin)
     not_kept: list[str] = []
     writers: dict[str, tuple[str, Callable[[str], object]]] = {
         "aligned": (
@@ -176,6 +188,35 @@ def run(request: Request) -> Outputs:
             except Exception as error:
                 failures[name] = error
     return Outputs(alignment, alignment.summary(**about), written, not_kept, failures)
+
+
+def point_of(text: str) -> Tensor:
+    """Parse "X,Y,Z"; (3,) float64.
+
+    >>> point_of("500000, 5400000, 0").tolist()
+    [500000.0, 5400000.0, 0.0]
+    """
+    try:
+        x, y, z = (float(word) for word in text.split(","))
+    except ValueError:
+        x = y = z = math.nan
+    if not math.isfinite(x + y + z):
+        raise ValueError(f"origin must be auto or three numbers X,Y,Z, got {text[:50]!r}")
+    return torch.tensor([x, y, z], dtype=torch.float64)
+
+
+def about_origin(found: Alignment, origin: str) -> dict[str, Any]:
+    """The pose for coordinates with `origin` subtracted from both clouds, whose numbers are small.
+
+    "auto" takes the target's mean, rounded to hundreds.
+    """
+    if origin == "auto":
+        point = (found.target.points.mean(0) / 100).round() * 100 + 0.0
+    else:
+        point = point_of(origin)
+    shift = found.pose.apply(point[None])[0] - point
+    local = Pose(found.pose.rotation, shift)
+    return {"origin": point.tolist(), "T_about_origin": local.matrix().tolist()}
 
 
 def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: list[str]) -> None:
