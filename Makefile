@@ -54,7 +54,6 @@ format: $(DEV)
 
 # Builds the documentation into site/.
 docs: $(DEV)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # Builds the bundled 3D viewer; only needed after a change in viewer/src (needs Node 20 or newer).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import re
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from pipeline.standins import aligned, quick
 from spoonful.cli import batch
+from spoonful.cli.answer import show
 from spoonful.cli.app import run
 from spoonful.cli.serve import listen
 from spoonful.data import synthetic
@@ -25,6 +28,7 @@ from spoonful.metrics import rotation_error_degrees
 from spoonful.pipeline import Alignment, auto, runner
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.posefile import read_pose, write_pose
+from spoonful.pipeline.proposers import AS_GIVEN
 from view.helpers import Page, box, turn
 
 TRUTH = turn(40, "y", (1.0, -2.0, 0.5))
@@ -505,3 +509,13 @@ def test_a_port_that_is_taken_is_named_with_a_way_out() -> None:
 def test_the_pose_that_is_written_is_a_pose(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="rigid motion"):
         write_pose(tmp_path / "p.json", Pose(2 * torch.eye(3), torch.zeros(3)))
+
+
+def test_without_an_answer_no_pose_is_printed() -> None:
+    points = torch.rand(50, 3, dtype=torch.float64)
+    none = replace(aligned(points, points), method=AS_GIVEN, confidence=0.01)
+    console = Console(file=io.StringIO())
+    show(console, none, "m", {})
+    text = console.file.getvalue()
+    assert text.startswith("no alignment found")
+    assert "rotation" not in text

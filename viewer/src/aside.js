@@ -1,5 +1,5 @@
 // What a view frames: the clouds at a pose, the moving ones beside the others where lines between
-// them are to be followed. That is for looking only: poses and numbers stay what they are.
+// them are to be followed. Poses and numbers do not change.
 
 import { Matrix4, Sphere, Vector3 } from "three";
 

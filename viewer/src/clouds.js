@@ -44,7 +44,7 @@ void main() {
   if (dot((modelMatrix * vec4(position, 1.0)).xyz, upward) > cut) gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
   gl_PointSize = max(diameter * focal / -seen.z, smallest);
   radius = 0.5 * gl_PointSize;
-  // Distance pales a colour, but hardly one that means something.
+  // Distant points fade; colours that carry data fade little.
   fade = mix(0.5, 0.15, max(mapped, owned)) * smoothstep(depths.x, depths.y, -seen.z);
 
   float value = mix(value_from * value_from, value_to * value_to, blend); // stored as its root
@@ -85,7 +85,7 @@ void main() {
 #else
   float lit = 0.5 + 0.5 * max(dot(ball, light), 0.0);
 #endif
-  lit = mix(lit, 1.0, 0.5 * max(mapped, owned)); // colours that mean something stay what they are
+  lit = mix(lit, 1.0, 0.5 * max(mapped, owned)); // colours that carry data are shaded less
   gl_FragColor = vec4(mix(tint * lit, background, fade), cover);
 }
 `;
@@ -221,7 +221,7 @@ export class Links {
       new LineBasicMaterial({ transparent: true, opacity: 0.55, depthWrite: false }),
     );
     this.object.visible = links.visible;
-    this.object.frustumCulled = false; // its ends move without its bounds being told
+    this.object.frustumCulled = false; // its bounds do not follow its ends
     this.moveTo(null, null);
   }
 

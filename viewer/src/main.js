@@ -195,7 +195,7 @@ function start() {
 try {
   start();
 } catch (error) {
-  // Without WebGL the numbers are still worth reading, so say what is missing where it is missing.
+  // Without WebGL, show a message in place of the view; the numbers are complete.
   document.documentElement.dataset.state = "failed";
   $("failure").hidden = false;
   $("failure-reason").textContent = error.message;

@@ -62,7 +62,7 @@ export function layerList(things, onChange) {
       swatch.style.background = shown[by];
     }
   };
-  /** Bring the check boxes in line with what was shown or hidden elsewhere. */
+  /** Update the check boxes after layers were shown or hidden elsewhere. */
   const sync = () => {
     for (const [box, object] of boxes) box.checked = object.visible;
   };

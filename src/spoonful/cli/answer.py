@@ -15,7 +15,7 @@ from spoonful.pipeline.alignment import Alignment, turn_of
 from spoonful.pipeline.confidence import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
-from spoonful.pipeline.report import SHOWN, axis_text, share_text, vector_text
+from spoonful.pipeline.report import SHOWN, answered, axis_text, share_text, vector_text
 from spoonful.view.layers import Fact
 
 # Columns for the name at the start of a line.
@@ -30,9 +30,12 @@ def show(
     scale: float | None = None,
 ) -> None:
     """Print a result."""
-    console.print("T_target_source", style="bold")
-    for row in matrix_lines(found.transform.tolist()):
-        console.print(f"  {row}")
+    if answered(found):
+        console.print("T_target_source", style="bold")
+        for row in matrix_lines(found.transform.tolist()):
+            console.print(f"  {row}")
+    else:
+        console.print("no alignment found: the source stays where its file has it")
     turn = turn_of(found.pose.rotation)
     near, spread, off, middle = (
         Fact("", value, unit).shown().replace("\N{NO-BREAK SPACE}", " ")
@@ -42,9 +45,12 @@ def show(
     about = f" about {axis_text(turn.axis)}" if turn.axis and turn.degrees >= SHOWN else ""
     shift = vector_text(found.pose.translation.tolist(), found.radius)
     word = "confident" if found.confident else "doubtful"
-    lines = [
+    pose = [
         ("rotation", f"{turn.degrees:.3f}°{about}"),
         ("translation", f"{shift} {unit}".rstrip()),
+    ]
+    lines = [
+        *(pose if answered(found) else []),
         ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}{rated}"),
         *(
             [("surface", f"RMSE {off}, median {middle} of these to the target's surface")]

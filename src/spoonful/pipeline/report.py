@@ -34,6 +34,8 @@ from spoonful.view.layers import Up, sample
 LINES = 150
 # Turns by fewer degrees than this are shown as none.
 SHOWN = 0.0005
+# If the clouds as given are the best pose and less likely right than this, nothing was found.
+NOTHING = 0.05
 
 
 def write_report(
@@ -137,8 +139,8 @@ def verdict(alignment: Alignment) -> Verdict:
 
 
 def answered(alignment: Alignment) -> bool:
-    """Whether there is a pose to report: not if nothing fitted and the source stayed in place."""
-    return alignment.confident or alignment.method != AS_GIVEN
+    """False if no proposed pose fitted, so that the source stayed where it was given."""
+    return alignment.method != AS_GIVEN or alignment.confidence >= NOTHING
 
 
 def share_text(share: float) -> str:

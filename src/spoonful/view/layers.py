@@ -20,7 +20,7 @@ UPS: tuple[Up, ...] = ("x", "y", "z", "-x", "-y", "-z")
 
 
 class Shade(NamedTuple):
-    """One colour as it is drawn on a light and on a dark background."""
+    """One colour, for light and for dark backgrounds."""
 
     light: str
     dark: str
@@ -48,8 +48,8 @@ class CloudLayer:
         values: a number for each point, to be shown by a colour scale: (N,), or (P, N) with a row
             for each of the page's P poses, between which the colours blend as the cloud moves;
             a row of 50,000 takes 67 KB of the page.
-        colors: (N, 3) red, green, blue from 0 to 255, what the points were scanned with; 200 KB
-            of the page for 50,000.
+        colors: (N, 3) red, green, blue from 0 to 255, the colours of the scan; 200 KB of
+            the page for 50,000 points.
         color: a name of `PALETTE`, which suits light and dark pages, or "#rrggbb". None takes
             orange for the first cloud that moves, blue for the first that does not, then the rest.
         moves: whether the poses move this cloud. The points are then in the source's frame.
@@ -138,7 +138,7 @@ class View:
         color_by: "cloud", "values" or "colors".
         links: whether lines are shown.
         apart: draw the moving clouds beside the others, so that lines between them can be
-            followed. The poses and numbers stay what they are.
+            followed. Poses and numbers do not change.
     """
 
     name: str
@@ -168,7 +168,7 @@ class Table:
     """A table that the reader may open.
 
     Attributes:
-        title: what one clicks to open it.
+        title: the text to click to open it.
         columns: their names; columns of numbers are set to the right.
         rows: as many cells each; floats are shown with four significant digits.
     """
@@ -197,7 +197,7 @@ class ColorScale:
 
 
 def number(value: float | int | str) -> str:
-    """A number as a person would write it; text stays as it is.
+    """Format a number for reading; text is returned unchanged.
 
     >>> number(1234567), number(0.000123456), number(41.99999), number(2.0), number("n/a")
     ('1,234,567', '0.0001235', '42', '2', 'n/a')
@@ -214,7 +214,7 @@ def cloud(value: Any, name: str) -> Tensor:
     """Check a cloud and bring it to the CPU as float64, (N, 3).
 
     Raises:
-        TypeError, ValueError: `name` is no cloud; the message says what it is instead.
+        TypeError, ValueError: the value is not a cloud; the message starts with `name`.
     """
     points = _tensor(value, name)
     if points.ndim != 2 or points.shape[1] != 3:
@@ -307,7 +307,7 @@ def check_choice(value: str, allowed: Iterable[str], name: str) -> None:
 
 
 def check_layers(layers: Sequence[CloudLayer]) -> None:
-    """There is something to show, and each cloud can be told by its name."""
+    """Check that there are layers, and that their names differ."""
     if not layers:
         raise ValueError("layers is empty: there is nothing to show")
     for layer in layers:

@@ -14,7 +14,7 @@ from spoonful.view.layers import check_choice
 from spoonful.view.markup import asset, escaped, policy
 
 MARKS = ("good", "doubtful", "failed")
-# Of the columns, by what is in them.
+# The kinds of columns.
 WIDTHS = {
     "words": "minmax(0, 1fr)",
     "mark": "6.6rem",
@@ -29,9 +29,9 @@ class Cell:
     """One entry of the table.
 
     Attributes:
-        text: what is shown, whatever characters it contains.
+        text: the text to show; it is escaped.
         value: the number that the cell is sorted by; None is sorted by its text.
-        link: the address that the text leads to, as it stands in HTML's `href`; "" for none.
+        link: the address that the text leads to, for HTML's `href`; "" for none.
         mark: one of `MARKS`, by which its row is seen from afar; "" for none.
     """
 
@@ -56,7 +56,7 @@ def write_listing(
     come last however one sorts.
 
     Args:
-        path: the file to write; its folder is made if need be, an old file is replaced whole.
+        path: the file to write; its folder is created, and an existing file is replaced.
         title: the page's heading.
         columns: their names.
         rows: as many cells each, in the order that the page opens with.

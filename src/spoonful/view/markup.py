@@ -1,4 +1,4 @@
-"""What all pages are made with: files of the package, and text that stays text."""
+"""Parts that all pages share: assets, the security policy, and escaped text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from importlib import resources
 
 
 def asset(name: str) -> str:
-    """A style, a script or a template that lies beside this file."""
+    """The text of a style, a script or a template of this package."""
     return resources.files("spoonful.view").joinpath(name).read_text("utf-8")
 
 
 def policy(script: str, style: str, *more: str) -> str:
-    """The content security policy of a page in which these two texts alone may act.
+    """A content security policy that allows only this script and this style.
 
-    It may fetch nothing, but for what `more` allows.
+    The page may fetch nothing, except what `more` allows.
     """
     allowed = ("default-src 'none'", f"script-src {_digest(script)}", f"style-src {_digest(style)}")
     return "; ".join((*allowed, *more, "base-uri 'none'"))
@@ -28,13 +28,13 @@ def _digest(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that UTF-8 and HTML can hold: file names may be neither."""
+    """Replace characters that UTF-8 or HTML cannot hold, as in some file names."""
     text = str(text).encode("utf-8", "replace").decode()
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def escaped(text: str) -> str:
-    """Text as HTML, whatever it contains.
+    """Escape text for HTML.
 
     >>> escaped("<b> & co")
     '&lt;b&gt; &amp; co'

@@ -79,11 +79,11 @@ def write_page(
     """Write one self-contained HTML file with clouds to turn and a slider over the source's poses.
 
     Between two poses the slider turns the source along the shortest arc about its own middle. The
-    same input gives the same bytes. Text is shown as text, whatever it contains, and the page's
+    same input gives the same bytes. Text is escaped, and the page's
     security policy runs no script but the viewer and lets nothing be fetched.
 
     Args:
-        path: the file to write; its folder is made if need be, an old file is replaced whole.
+        path: the file to write; its folder is created, and an existing file is replaced.
         title: the page's heading.
         layers: the clouds, at least one, with different names.
         poses: the poses of those that move (`CloudLayer.moves`), in the order of the slider.
@@ -164,9 +164,9 @@ def write_page(
 
 
 class _Frames(NamedTuple):
-    """Where coordinates are stored from: near the data, whatever the user's own origin."""
+    """The origins of stored coordinates, near the data."""
 
-    pivot: Tensor  # (3,) in the source's frame: what the moving clouds turn about
+    pivot: Tensor  # (3,) in the source's frame: the centre of rotation of moving clouds
     origin: Tensor  # (3,) in the target's frame: the middle of the page
 
     def stop(self, pose: Pose) -> dict[str, Any]:
