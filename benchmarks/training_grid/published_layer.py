@@ -2,7 +2,7 @@
 
 `spoonful.geometry` solves a 3x3 system for each iteration. The published function solves a 15x15
 system in float32, behind a Kabsch rotation from a float32 SVD. Both have the same value in exact
-arithmetic; the published one has about ten times the rounding error.
+arithmetic; the published one has about ten times the rounding error of the compiled kernels.
 
 Literal here: the 15x15 system (equations 8 to 13 of the paper), its solution by elimination with
 partial pivoting in float32, the rotation assembler (equations 15 to 17), the Kabsch rotation

@@ -6,7 +6,7 @@ import torch
 from oracles import literal
 from oracles.published import svd_pose
 from scripts import load_benchmark
-from spoonful.geometry import SpoonfulLayer, nearest_rotation, random_rotation
+from spoonful.geometry import nearest_rotation, random_rotation
 
 load_benchmark("experiment")
 from training_grid import published_layer  # noqa: E402
@@ -43,15 +43,13 @@ def test_in_float64_the_layer_is_the_literal_function(form, monkeypatch):
 
 @pytest.mark.parametrize("shrink", [0.3, 0.1, 0.05])
 @pytest.mark.parametrize("form", ["source", "target"])
-def test_rounding_grows_as_in_the_published_function_and_not_as_in_ours(form, shrink):
+def test_rounding_grows_as_in_the_published_function(form, shrink):
     source, matches = clouds(shrink)
     first, _ = svd_pose(source, matches, torch.ones_like(source[..., 0]))
     rotations, _ = literal.refine(source, matches, first, form=form)
     published = divergence(torch.cat([first.unsqueeze(1), rotations], dim=1))
     found = divergence(PublishedLayer(form=form)(source, matches).poses.rotation)
-    ours = divergence(SpoonfulLayer(form=form)(source, matches).poses.rotation)
     assert published / 2.5 < found < published * 2.5
-    assert found > 2.5 * ours
 
 
 def test_elimination_solves_and_differentiates_as_the_library_does():
