@@ -15,11 +15,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Byte code is compiled once, not by every process that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test lint types fast unit test-gpu format docs viewer clean
+.PHONY: help demo check test lint types fast unit test-gpu format bench-check soak docs viewer clean
 
 help:
 	@sed -n '2,4p' Makefile | sed 's/^# *//'
-	@echo 'also:  make lint | types | fast | unit | format | docs | test-gpu | viewer | clean'
+	@echo 'also:  make lint | types | fast | unit | format | bench-check | soak | docs | test-gpu | viewer | clean'
 
 demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
@@ -51,6 +51,14 @@ test-gpu:
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Compares the speed of the main parts with the committed ratios; a minute.
+bench-check: $(DEV)
+	$(BIN)/python benchmarks/check.py
+
+# Attacks readers, trainings, batches and the server; see benchmarks/soak.py.
+soak: $(DEV)
+	$(BIN)/python benchmarks/soak.py --minutes 10
 
 # Builds the documentation into site/.
 docs: $(DEV)

@@ -32,6 +32,7 @@ def weights(run, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_published_model_comes_back_with_its_weights(run, weights):
     from spoonful.training import load_model
 

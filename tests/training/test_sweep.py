@@ -108,6 +108,7 @@ def test_a_cluster_runs_the_same_jobs(tmp_path, pretend):
     assert states[1].message == "error: no such luck"
 
 
+@pytest.mark.slow
 def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
     corpora.save(blobs(), tmp_path / "blobs.pt")
     config = small(f"data.corpus={tmp_path / 'blobs.pt'}", "budget.steps=4")

@@ -26,6 +26,7 @@ def lines(folder) -> list[dict]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_training_lowers_the_error():
     config = small("budget.steps=60", "optimizer.lr=2e-2", "dcp.emb_dims=16", "dcp.ff_dims=16")
     result = train(config, corpus=blobs(40), quiet=True)
@@ -33,6 +34,7 @@ def test_training_lowers_the_error():
     assert result.best["rotation_degrees"] < 0.4 * result.untrained["rotation_degrees"]
 
 
+@pytest.mark.slow
 def test_a_run_is_a_function_of_its_seed(tmp_path):
     runs = [
         train(small(f"seed={seed}"), corpus=blobs(), quiet=True, out=tmp_path / str(i))

@@ -337,6 +337,7 @@ def test_a_folder_is_not_overwritten(tmp_path: Path, pair: dict[str, Any]) -> No
         write_page(tmp_path, **pair)
 
 
+@pytest.mark.slow
 def test_a_page_needs_no_numpy(tmp_path: Path) -> None:
     program = """
 import sys, warnings
