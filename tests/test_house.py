@@ -21,7 +21,7 @@ LAYERS = [
     {"geometry"},
     {"frame", "icp", "neighbors"},
     {"compat", "batch", "inputs", "registration"},
-    {"frame", "icp", "losses", "metrics", "neighbors", "view"},
+    {"losses", "metrics", "view"},
     {"data"},
     {"models"},
     {"classical"},
