@@ -67,6 +67,7 @@ def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> No
     assert re.search(r"rotation +40\.000° about 0\.000, 1\.000, 0\.000", out)
     assert re.search(r"translation +1\.000, -2\.000, 0\.500 m", out)
     assert re.search(r"inliers +100\.0% of the source within 0\.\d+ m, RMSE ", out)
+    assert len(re.findall(r"^surface +RMSE .* m, median .* m from these points", out, re.M)) == 1
     assert re.search(r"overlap +100%", out)
     assert re.search(r"confidence +over 99%: confident", out)
     assert re.search(r"time +\d+\.\d\d s", out)

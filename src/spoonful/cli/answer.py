@@ -52,10 +52,6 @@ def show(
     lines = [
         *(pose if answered(found) else []),
         ("inliers", f"{found.inlier_ratio:.1%} of the source within {near}{rated}"),
-        *(
-            [("surface", f"RMSE {off}, median {middle} of these to the target's surface")]
-            * bool(rated)
-        ),
         ("overlap", f"{found.overlap:.0%}"),
         ("confidence", f"{share_text(found.confidence)}: {word}"),
         ("points", f"{len(found.source):,} of the source, {len(found.target):,} of the target"),
@@ -64,7 +60,7 @@ def show(
     ]
     if rated:
         lines.insert(
-            3, ("surface", f"these are RMSE {off}, median {middle} off the target's surface")
+            3, ("surface", f"RMSE {off}, median {middle} from these points to the target's surface")
         )
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
