@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.extras import MissingExtra, require
-from spoonful.files import check_folder, write_whole
+from spoonful.files import check_folder, locked, write_whole
 from spoonful.pipeline.cluster import run_on_cluster
 from spoonful.pipeline.overview import report_name, write_overview
 from spoonful.pipeline.parts import (
@@ -126,6 +126,20 @@ def register_pairs(
     folder = Path(out)
     check_folder("out", folder)
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        return _register_pairs(requests, folder, reports, workers, timeout, cluster, progress, task)
+
+
+def _register_pairs(
+    requests: Sequence[Request],
+    folder: Path,
+    reports: str | os.PathLike[str],
+    workers: int | None,
+    timeout: float | None,
+    cluster: bool,
+    progress: Callable[[int, int], None] | None,
+    task: Task,
+) -> list[Row]:
     if reports:
         requests = [
             replace(request, report=str(Path(reports) / report_name(request.id)))
