@@ -24,12 +24,12 @@ CONFIDENT = 0.7
 
 
 class Candidate(NamedTuple):
-    """One answer that was considered.
+    """One pose that was considered.
 
     Attributes:
-        name: what proposed it.
+        name: the method that proposed it.
         score: how well it fits, between 0 and 1; comparable within one registration only.
-        seconds: what proposing it took.
+        seconds: the time that the proposal took.
         pose: the pose, polished as far as the candidate got.
     """
 
@@ -59,23 +59,23 @@ class Alignment:
 
     Attributes:
         pose: `target ~ R source + t`, float64.
-        method: what proposed the pose that won.
+        method: the method that proposed the pose.
         reason: the choice explained in a sentence or two.
-        candidates: the answers considered, best first.
+        candidates: the poses that were considered, best first.
         poses: named stops on the way: "start", "global", "refined", "final".
         inlier_ratio: share of source points within `radius` of the target under `pose`.
         rmse: root mean square distance of those points to the target's points.
-        radius: what counts as near, in the clouds' units: the edge of the search's grid.
+        radius: the distance of inliers, in the clouds' units: the edge of the search's grid.
         overlap: share of the smaller cloud's surface that the two have in common, estimated.
         confidence: estimated probability that the pose is right, between 0 and 1.
-        warnings: what may be wrong, one sentence each.
+        warnings: reasons to doubt the result, one sentence each.
         seconds: wall-clock time of the registration.
-        units_hint: what the sizes of the clouds suggest about their units; may be empty.
+        units_hint: a guess at the units from the sizes of the clouds; may be empty.
         matches: pairs of points that support the pose.
         source: the source as it was registered, finite points only.
         target: the target, likewise.
         voxel: edge of the grid the search worked on.
-        notes: what else there is to know, one sentence each: points that were left out.
+        notes: further remarks, one sentence each, such as points that were left out.
     """
 
     pose: Pose
@@ -98,7 +98,7 @@ class Alignment:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """What to know at a glance; the matches, candidates and clouds would fill screens."""
+        """The main numbers and the pose, without the long matches, candidates and clouds."""
         rows = "\n".join(
             "   ".join(f"{round(value, 6) + 0.0:10.6f}" for value in row)
             for row in self.transform.tolist()
@@ -138,7 +138,7 @@ class Alignment:
 
     @property
     def confident(self) -> bool:
-        """Whether the result is more likely right than wrong."""
+        """True if the confidence is at least `CONFIDENT`."""
         return self.confidence >= CONFIDENT
 
     @cached_property

@@ -1,12 +1,12 @@
-"""Poses in files: `pose.json`, for people and for programs.
+"""Read and write poses as `pose.json`.
 
     {"format": "spoonful-pose", "version": 1,
      "T_target_source": [[r, r, r, t], [r, r, r, t], [r, r, r, t], [0, 0, 0, 1]],
      "source": "a.ply", "target": "b.ply", ...}
 
 The matrix is row-major and maps points of the source, as columns, to the target's frame:
-`target ~ R source + t`, in the files' units. Whatever else stands in the object is for people.
-Files of other programs are understood too, see `read_pose`.
+`target ~ R source + t`, in the files' units. All other entries are information for people.
+`read_pose` also reads files of other programs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose, kabsch
 
 FORMAT = "spoonful-pose"
-# Nothing that is a pose is longer; a cloud given by mistake is.
+# No pose file is longer; a cloud given by mistake is.
 _LONGEST = 1 << 20
 _NAMES = ("T_target_source", "transform", "transformation", "matrix", "pose")
 _OFF = 1e-3
 
 
 def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
-    """Write one pose as JSON; the file is whole or not there.
+    """Write one pose as JSON, atomically.
 
     Args:
         path: the file.
@@ -61,7 +61,7 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
 def read_pose(path: str | os.PathLike[str]) -> Pose:
     """Read one pose, in float64.
 
-    Understood are what `write_pose` writes; JSON with a 4x4 or 3x4 matrix as nested lists, bare or
+    It reads what `write_pose` writes; JSON with a 4x4 or 3x4 matrix as nested lists, bare or
     under "T_target_source", "transform", "transformation", "matrix" or "pose"; and text with 16 or
     12 numbers, row after row, as `numpy.savetxt` and CloudCompare write it.
 
@@ -131,7 +131,7 @@ def check_matrix(matrix: Any, name: str = "pose") -> Tensor:
 
 
 def _numbers(data: bytes) -> Any:
-    """The matrix in a file's bytes, not yet judged."""
+    """The matrix in a file's bytes, not yet checked."""
     text = data.decode("utf-8-sig", "replace").strip()
     if not text:
         raise ValueError("it is empty")

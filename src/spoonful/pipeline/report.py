@@ -129,7 +129,7 @@ def show(alignment: Alignment, **options: Any) -> Path:
 
 
 def verdict(alignment: Alignment) -> Verdict:
-    """Whether to believe it, in a word and a sentence."""
+    """The verdict, confident or doubtful, with a sentence."""
     if not answered(alignment):
         return Verdict("No alignment found", False, "the source is shown where its file has it")
     sure = f"estimated {share_text(alignment.confidence)} likely to be right"

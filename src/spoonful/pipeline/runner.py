@@ -118,7 +118,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What `run` found and wrote.
+    """The result of `run` and the files that it wrote.
 
     Attributes:
         alignment: the result.

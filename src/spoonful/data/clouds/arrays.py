@@ -113,7 +113,7 @@ def to_bytes(colors: NDArray[Any]) -> NDArray[Any]:
 
 
 def from_trimesh(loaded: Mapping[str, Any]) -> Arrays:
-    """What trimesh's loaders return: one geometry, or several by name."""
+    """Convert the result of trimesh's loaders: one geometry, or several by name."""
     several = loaded.get("geometry")
     parts = [loaded] if several is None else list(several.values())
     return concatenate([_part(part) for part in parts])
@@ -164,7 +164,7 @@ def _part(loaded: Mapping[str, Any]) -> Arrays:
             )
         colors = of_vertices("vertex_colors")
         if colors is not None and colors.shape[1] < 3:
-            colors = None  # whatever they are, the triangles are what is wanted
+            colors = None  # not three colours per vertex
         return Arrays(vertices, faces.astype(np.int64), colors=colors)
     return Arrays(
         vertices, normals=of_vertices("vertex_normals"), colors=of_vertices("vertex_colors")
@@ -199,5 +199,5 @@ def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[A
 
 
 def text_format(dtype: Any) -> str:
-    """How savetxt writes a number so that it is read back as the same number."""
+    """The format of `savetxt` that keeps every digit of a number."""
     return {"f8": "%.17g", "f4": "%.9g"}.get(dtype.str[1:], "%d")

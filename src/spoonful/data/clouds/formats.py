@@ -12,7 +12,7 @@ from spoonful.data.clouds.types import CloudFileError
 
 @dataclass(frozen=True)
 class Format:
-    """How one kind of file is read and written.
+    """One format of files.
 
     Attributes:
         name: the name of the format in messages.

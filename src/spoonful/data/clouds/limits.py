@@ -1,15 +1,14 @@
-"""How much a file may ask for.
+"""Limits on the memory that a file can claim.
 
-Nothing is allocated on the word of a header. A reader first compares what a file declares with
-how long the file is (`expect`), and what a compressed or self-referring file unpacks to with
-`MAX_EXPANSION` (`expect_expansion`).
+A reader allocates nothing before it has compared the sizes in a header with the length of the file
+(`expect`), and the unpacked size of a compressed file with `MAX_EXPANSION` (`expect_expansion`).
 """
 
 from __future__ import annotations
 
-# The most that honest data compress: LZF, the compression of PCD, cannot exceed 88.
+# LZF, the compression of PCD, reaches 88 at most.
 MAX_EXPANSION = 100
-# Small files may unpack to this much whatever their ratio: a plane of zeros is not an attack.
+# Small files may unpack to this much at any ratio, for example a plane of zeros.
 _ALWAYS = 1 << 20
 
 

@@ -43,7 +43,7 @@ def read(data: bytes, folder: Path) -> Arrays:
 
 
 class Grid(NamedTuple):
-    """How an organised cloud is laid out, and from where it was seen."""
+    """The rows and columns of an organised cloud, and its viewpoint."""
 
     width: int
     height: int

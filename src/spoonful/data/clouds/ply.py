@@ -54,12 +54,12 @@ class _Element:
 
     @property
     def least_bytes(self) -> int:
-        """What all rows take in binary if every list is empty."""
+        """The size of all rows in binary if every list is empty."""
         return self.count * sum(_SIZES[p.length or p.kind] for p in self.properties)
 
     @property
     def least_characters(self) -> int:
-        """What all rows take in text if every number is a digit and every polygon a triangle."""
+        """The size of all rows in text if every number is a digit and every polygon a triangle."""
         numbers = sum(4 if p.name in _CORNERS else 1 for p in self.properties)
         return self.count * 2 * numbers - 1
 
@@ -82,7 +82,7 @@ def read(data: bytes, folder: Path) -> Arrays:
 
 
 class Remarks(NamedTuple):
-    """What a PLY file has besides vertices and faces.
+    """The parts of a PLY file besides vertices and faces.
 
     Attributes:
         lines: its comments, each with `comment` or `obj_info` before it.

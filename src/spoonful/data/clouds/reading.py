@@ -119,7 +119,7 @@ def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> 
 
 
 def _load(path: Path) -> tuple[Arrays, str]:
-    """The file's arrays, and what to add to a complaint about them."""
+    """The file's arrays, and a hint for error messages about them."""
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -133,16 +133,16 @@ def _load(path: Path) -> tuple[Arrays, str]:
     hint = _hint(kind, data)
     opening = f"not a readable {kind.name} file: "
     with _blaming(path, opening, hint), warnings.catch_warnings():
-        # Overflow and the like: what comes out is judged below.
+        # Overflow and similar warnings: the results are checked below.
         warnings.simplefilter("ignore")
-        # NumPy's way to say that it stopped amid the numbers. Half a cloud is no cloud.
+        # NumPy warns if it stops before the end of the text: refuse half a cloud.
         warnings.filterwarnings("error", message="string or file could not be read")
         arrays: Arrays = function(kind, kind.read)(data, path.parent)
     return arrays, hint
 
 
 def _hint(kind: Format, data: bytes) -> str:
-    """` (it begins like a PLY file)` where a file is of another kind than its name says."""
+    """` (it begins like a PLY file)` if a file has another format than its name says."""
     if kind.magic and data.startswith(kind.magic):
         return ""
     for other in FORMATS.values():
@@ -153,14 +153,14 @@ def _hint(kind: Format, data: bytes) -> str:
 
 @contextmanager
 def _blaming(path: Path, opening: str = "", hint: str = "") -> Iterator[None]:
-    """Turn whatever a parser raises on a bad file into the one error that names the file."""
+    """Convert all errors of a parser to one error that names the file."""
     try:
         yield
     except (CloudFileError, MissingExtra, MemoryError):
         raise
     except BaseException as error:
-        # Python's own way out (Ctrl-C, exit) is no fault of the file. A panic of the Rust code
-        # that reads LAZ is, though PyO3 derives it from BaseException too.
+        # Ctrl-C and exit pass through. A panic of Rust code, which PyO3 derives from BaseException
+        # too, is the file's fault.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
