@@ -416,6 +416,7 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         (".csv", b"x,y,z,X\n1,2,3,4\n", "it has 2 columns named 'x'"),
         (".pcd", pcd("ascii", 3, body=b"0 0 0 0\n" * 4), "it declares 3 points, but holds 4"),
         (".pcd", pcd("ascii", 2, body=b"0 0 0 0\n" * 2).replace(b"HEIGHT 1", b"HEIGHT 2"), "2 x 2"),
+        (".asc", b"ncols 2\nnrows 1\n5 6\n", "it is an ESRI grid of heights: export it as points"),
         (".pts", b"3\n0 0 0\n1 1 1\n", "it declares 3 points, but only 2 follow"),
         (".pts", b"2\n0 0 0\n1 1\n", "line 3 has 2 numbers, not 3"),
         (".ptx", b"2\n2.5\n" + b"0 0 0\n" * 9, "line 2 has 2.5, not a whole number"),

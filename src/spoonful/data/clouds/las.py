@@ -6,6 +6,7 @@ import copy
 import io
 import math
 import struct
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,30 @@ _LAYERS = {_POINT14: 9, _RGB14: 1, _RGBNIR14: 2, _WAVEPACKET14: 1}
 
 def read(data: bytes, folder: Path) -> Arrays:
     """Scaled coordinates in float64, colours, and normals kept as CloudCompare keeps them."""
-    laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
     _check_header(data)
+    normals = [name.lower() for name in _NORMALS]
+    header, columns = _columns(
+        data, lambda name: name in ("red", "green", "blue") or name.lower() in normals, "xyz"
+    )
+    if not columns:
+        return Arrays(np.zeros((0, 3)))
+    if not any(columns[name].any() for name in ("red", "green", "blue") if name in columns):
+        # Formats with room for colours are used for files without.
+        columns.pop("red", None)
+
+    def dimensions() -> dict[str, Any]:
+        # Read again, so that memory is used only if they are wanted.
+        return _columns(data, lambda name: name not in ("X", "Y", "Z"))[1]
+
+    header.vlrs.extract("LasZipVlr")  # how this file was compressed
+    return replace(from_columns(columns), fields=dimensions, header=header)
+
+
+def _columns(
+    data: bytes, wanted: Callable[[str], bool], more: Iterable[str] = ()
+) -> tuple[Any, dict[str, Any]]:
+    """The header, and the dimensions that are wanted, by name; none if there are no points."""
+    laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
     # One thread, which decompresses no more than it is asked for.
     with laspy.open(
         io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs, read_evlrs=True
@@ -33,43 +56,24 @@ def read(data: bytes, folder: Path) -> Arrays:
         header = reader.header
         count, row = int(header.point_count), int(header.point_format.size)
         if count == 0:
-            return Arrays(np.zeros((0, 3)))
+            return header, {}
         if header.are_points_compressed:
             _check_compressed(data, header)
             expect_expansion(count * row, len(data), f"{count} points")
         else:
             expect(count * row, len(data) - header.offset_to_point_data, f"{count} points")
-        names = [
-            name
-            for name in header.point_format.dimension_names
-            if name in ("red", "green", "blue") or name.lower() in map(str.lower, _NORMALS)
-        ]
-        parts: dict[str, list[Any]] = {name: [] for name in ["x", "y", "z", *names]}
-        portions = []
+        names = [*more, *filter(wanted, header.point_format.dimension_names)]
+        parts: dict[str, list[Any]] = {name: [] for name in names}
         left = count
         while left > 0:
-            # In portions, so that a file that lies about its length fails early.
+            # In portions, so that a file with a wrong count fails early.
             portion = reader.read_points(min(_PORTION, left))
             if len(portion) == 0:
                 raise ValueError(f"it declares {count} points, but holds {count - left}")
             left -= len(portion)
-            portions.append(portion)
             for name, column in parts.items():
                 column.append(np.array(portion[name]))
-    columns = {name: np.concatenate(column) for name, column in parts.items()}
-    if not any(columns[name].any() for name in ("red", "green", "blue") if name in columns):
-        # Formats with room for colours are used for files without.
-        columns.pop("red", None)
-
-    def dimensions() -> dict[str, Any]:
-        return {
-            name: np.concatenate([np.array(portion[name]) for portion in portions])
-            for name in header.point_format.dimension_names
-            if name not in ("X", "Y", "Z")
-        }
-
-    header.vlrs.extract("LasZipVlr")  # how this file was compressed
-    return replace(from_columns(columns), fields=dimensions, header=header)
+    return header, {name: np.concatenate(column) for name, column in parts.items()}
 
 
 def _check_header(data: bytes) -> None:

@@ -43,6 +43,8 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     line = first.group(1).partition(b"#")[0]
     separator = next((s for s in (b",", b";") if s in line), None)
     names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
+    if names[0].lower() in (b"ncols", b"nrows"):
+        raise ValueError("it is an ESRI grid of heights: export it as points, .xyz or .las")
     skip = 0
     if not all(_is_number(name) for name in names):
         skip = first.end()
