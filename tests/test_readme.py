@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import io
 import json
 import re
@@ -81,6 +83,16 @@ def test_the_first_five_minutes_run(name, monkeypatch):
     code = "\n".join(blocks(ROOT / f"docs/{name}.md", "python"))
     exec(compile(code, f"{name}.md", "exec"), names := {"__name__": name})
     assert "found" not in names or names["found"].confident
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_that_the_documentation_imports_exist(page):
+    for code in blocks(page, "python"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("spoonful"):
+                module = importlib.import_module(node.module)
+                missing = [name.name for name in node.names if not hasattr(module, name.name)]
+                assert not missing, f"{page.name}: {node.module} has no {missing}"
 
 
 def test_extras_that_the_documentation_names_exist():
