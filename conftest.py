@@ -1,4 +1,4 @@
-"""For tests and for the examples in docstrings: one thread each, and repeatable randomness."""
+"""For all tests and docstring examples: one thread per process, and a fixed seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-torch.set_num_threads(1)  # two run side by side
+torch.set_num_threads(1)  # several processes share the cores
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _seed() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`, who is done takes tests from who is not: the longest are not spread evenly."""
+    """With `-n`, let idle workers steal tests: the slowest are not spread evenly."""
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log) if config.option.dist == "load" else None

@@ -1,4 +1,4 @@
-"""Shared by all tests; see the conftest.py above this folder, too."""
+"""Fixtures for all tests; see also the conftest.py above this folder."""
 
 from __future__ import annotations
 

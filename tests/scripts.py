@@ -1,4 +1,4 @@
-"""Loading a benchmark's script as a module, and running a script of the tests elsewhere."""
+"""Load a benchmark as a module, and run a script of the tests in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TESTS = Path(__file__).parent
 
 
 def load_benchmark(name: str) -> ModuleType:
-    """benchmarks/NAME.py, which puts folders on the path that must not stay there.
+    """Import benchmarks/NAME.py, and restore `sys.path`, which it changes.
 
-    (A file like benchmarks/training.py would hide the folder tests/training from later tests.)
+    Otherwise benchmarks/training.py would hide the folder tests/training from later tests.
     """
     spec = importlib.util.spec_from_file_location(
         f"benchmark_{name}", TESTS.parent / "benchmarks" / f"{name}.py"
@@ -41,7 +41,7 @@ def paths() -> str:
 
 
 def run_script(path: Path, *arguments: object) -> str:
-    """What a script of the tests prints, in a process of its own."""
+    """Run a script of the tests in a process of its own; returns what it prints."""
     done = subprocess.run(
         [sys.executable, str(path), *map(str, arguments)],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths()},
@@ -54,9 +54,9 @@ def run_script(path: Path, *arguments: object) -> str:
 
 
 def fork(run: Callable[[], object]) -> int:
-    """Start `run` in a copy of this process, which has imported everything and computed nothing.
+    """Start `run` in a fork of this process, and return the process id.
 
-    (Importing torch takes seconds, for every process that does it itself.)
+    Importing torch takes seconds; a fork has done it. Fork before any computation.
     """
     child = os.fork()
     if child == 0:
@@ -74,11 +74,11 @@ def fork(run: Callable[[], object]) -> int:
 
 
 def fork_two(run: Callable[[int], None], *, seconds: int = 300) -> None:
-    """`run(0)` and `run(1)`, each in a copy of this process; exits with 1 unless both succeed."""
+    """Run `run(0)` and `run(1)` in two forks; exit with 1 unless both succeed."""
 
     def one(rank: int) -> Callable[[], None]:
         def begin() -> None:
-            signal.alarm(seconds)  # whoever waits for a partner that has died ends, too
+            signal.alarm(seconds)  # ends a process whose partner has died
             run(rank)
 
         return begin
