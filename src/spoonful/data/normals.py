@@ -82,7 +82,12 @@ def oriented(
 
 
 def unsigned_normals(
-    points: Tensor, k: int = 16, *, mask: Tensor | None = None, index: Index | None = None
+    points: Tensor,
+    k: int = 16,
+    *,
+    mask: Tensor | None = None,
+    index: Index | None = None,
+    at: Tensor | None = None,
 ) -> Tensor:
     """Unit normals as `estimate_normals` finds them, each with an arbitrary sign.
 
@@ -91,9 +96,11 @@ def unsigned_normals(
         k: neighbours of each point, itself included.
         mask: (..., N) bool, False for padding, whose normals mean nothing.
         index: of these points, (N, 3), if there is one already.
+        at: (M, 3) places to have the normals of, with `index`; default: the points themselves.
 
     Returns:
-        (..., N, 3) unit vectors; the component with the largest magnitude is positive.
+        (..., N, 3) unit vectors, (M, 3) with `at`; the component with the largest magnitude is
+        positive.
     """
     if points.ndim < 2 or points.shape[-1] != 3 or points.shape[-2] < 3:
         raise ValueError(f"points must have shape (..., N, 3), N >= 3, got {tuple(points.shape)}")
@@ -121,7 +128,7 @@ def unsigned_normals(
         flat = flat / extent.where(extent > 0, 1.0)
         found = Index(flat, valid).k_nearest(flat, k, mask=valid)
     else:
-        found = index.k_nearest(flat, k)
+        found = index.k_nearest(flat if at is None else at, k)
     place = found.index + n * torch.arange(len(flat), device=points.device)[:, None, None]
     there = found.squared_distance < torch.inf
     rows = max(1, _BUDGET // (9 * k))
@@ -143,7 +150,7 @@ def unsigned_normals(
         # A fixed sign, for when the orientation cannot decide.
         main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
         directions.append(direction.where(main >= 0, -direction))
-    return torch.cat(directions).reshape(points.shape)
+    return torch.cat(directions).reshape(points.shape if at is None else at.shape)
 
 
 def _least_axis(matrix: Tensor) -> Tensor:

@@ -126,10 +126,10 @@ def register(
         proposals, seconds = gather(search, AUTO if method == "auto" else [method], given)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, given)
-        found = _ranked(search, proposals, start)
+        found = ranked(search, proposals, start)
         if method == "auto" and confidence_of(found.fit) < CONFIDENT:
             more, took = gather(search, IN_DOUBT, given)
-            found, seconds = _ranked(search, proposals + more, start), seconds | took
+            found, seconds = ranked(search, proposals + more, start), seconds | took
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -173,7 +173,7 @@ def register(
     )
 
 
-class _Ranked(NamedTuple):
+class Ranked(NamedTuple):
     """The proposals, settled and ranked, and what speaks for and against the best."""
 
     judged: Judged
@@ -181,10 +181,11 @@ class _Ranked(NamedTuple):
     fit: FitStatistics
 
 
-def _ranked(search: Search, proposals: list[Proposal], start: Pose) -> _Ranked:
+def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
+    """Settle and rank proposals; of equals the one near `start`, between the clouds, is first."""
     judged = _start_first(search.pair, search.judge(proposals), start)
     freedom = freedom_of(search, judged.pose.at(0))
-    return _Ranked(judged, freedom, statistics_of(search, judged, freedom))
+    return Ranked(judged, freedom, statistics_of(search, judged, freedom))
 
 
 def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:

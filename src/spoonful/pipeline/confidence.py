@@ -22,7 +22,7 @@ _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
 _SOME_MATCHES = 0.3
 # If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
 _LOOSE = 0.45
-# The constants of `confidence_of`, fitted by benchmarks/scans.py.
+# The constants of `confidence_of`, fitted by benchmarks/confidence.py.
 _SUPPORT, _AGREEMENT, _BIAS, _RIVALRY = 1.36, 4.6, -0.9, 5.25
 # Scans with fewer voxels than this say little.
 _FEW = 150

@@ -224,10 +224,14 @@ def _scan(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     whole = averaged(half.points, 1.0, half.normals)
     fine, grid = Index(half.points.float()), Index(whole.points.float())
     if len(fine.points) < 3:
-        fine_normals = torch.tensor([0.0, 0.0, 1.0]).expand_as(fine.points)
+        estimated, fine_normals = (
+            torch.tensor([0.0, 0.0, 1.0]).expand_as(index.points) for index in (grid, fine)
+        )
     else:
-        fine_normals = unsigned_normals(fine.points, _NEIGHBOURS, index=fine)
-    estimated = fine_normals[fine.nearest(grid.points).index]
+        estimated, fine_normals = (
+            unsigned_normals(fine.points, _NEIGHBOURS, index=fine, at=index.points)
+            for index in (grid, fine)
+        )
     if whole.normals is None:
         facing = faced(grid, estimated)
     else:
