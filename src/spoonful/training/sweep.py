@@ -20,6 +20,7 @@ from typing import Any
 
 from spoonful.extras import require
 from spoonful.files import write_whole
+from spoonful.locking import locked
 from spoonful.training import checkpoint
 from spoonful.training.config import Config, override
 from spoonful.training.journal import Journal
@@ -119,29 +120,33 @@ def sweep(
 
     Returns:
         The state of each run, in order. A run that fails does not stop the others.
+
+    Raises:
+        FolderInUse: another process runs a sweep in the folder.
     """
     if at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
     out = Path(out)
     until = None if seconds is None else time.time() + seconds - _MARGIN
-    waiting = [run for run in todo if not _finished(out / run.name)]
-    # Runs that have begun are finished first.
-    waiting.sort(key=lambda run: not checkpoint.found(out / run.name))
-    for run in waiting:
-        write_whole(_settings(out, run), json.dumps(run.config.as_dict(), indent=1))
 
     def say(text: str) -> None:
         if not quiet:
             print(text, file=sys.stderr, flush=True)
 
-    if len(waiting) < len(todo):
-        say(f"{len(todo) - len(waiting)} of {len(todo)} runs are finished already")
-    if cluster:
-        failed = _on_cluster(waiting, out, at_once, until)
-    else:
-        failed = _on_this_machine(waiting, out, at_once, until, say)
-    states = [_state(out / run.name, run.name, failed.get(run.name)) for run in todo]
-    write_whole(out / "sweep.json", json.dumps([vars(state) for state in states], indent=1))
+    with locked(out):
+        waiting = [run for run in todo if not _finished(out / run.name)]
+        # Runs that have begun are finished first.
+        waiting.sort(key=lambda run: not checkpoint.found(out / run.name))
+        for run in waiting:
+            write_whole(_settings(out, run), json.dumps(run.config.as_dict(), indent=1))
+        if len(waiting) < len(todo):
+            say(f"{len(todo) - len(waiting)} of {len(todo)} runs are finished already")
+        if cluster:
+            failed = _on_cluster(waiting, out, at_once, until)
+        else:
+            failed = _on_this_machine(waiting, out, at_once, until, say)
+        states = [_state(out / run.name, run.name, failed.get(run.name)) for run in todo]
+        write_whole(out / "sweep.json", json.dumps([vars(state) for state in states], indent=1))
     return states
 
 

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,6 +23,7 @@ from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
+from spoonful.locking import locked
 from spoonful.models.checkpoints import fit
 from spoonful.training import build, checkpoint, corpora, distributed
 from spoonful.training.checkpoint import Progress
@@ -104,6 +105,7 @@ def train(
 
     Raises:
         ValueError: the configuration does not fit the data, or the folder holds another run.
+        FolderInUse: another process trains in the folder.
         TrainingFailed: the loss was not finite many times in a row.
     """
     folder = None if out is None else Path(out)
@@ -112,7 +114,10 @@ def train(
     try:
         if folder is not None and (folder / checkpoint.RESULT).is_file():
             return _finished(folder, config)
-        return Trainer(config, folder, corpus, group, device, quiet=quiet).run(seconds)
+        with ExitStack() as held:
+            if folder is not None and group.first:
+                held.enter_context(locked(folder))
+            return Trainer(config, folder, corpus, group, device, quiet=quiet).run(seconds)
     finally:
         distributed.leave(group)
 

@@ -1,0 +1,76 @@
+"""Locks on folders: one process at a time, and none that a dead process keeps."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import fork
+from spoonful.locking import FolderInUse, locked
+
+HOLD = """
+import sys, time
+from spoonful.locking import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_the_second_process_learns_who_holds_the_folder_and_a_kill_frees_it(tmp_path):
+    process = holder(tmp_path / "new" / "folder")
+    try:
+        with pytest.raises(FolderInUse, match=rf"in use by process {process.pid} on .* since 2"):
+            with locked(tmp_path / "new" / "folder"):
+                pass
+    finally:
+        process.kill()
+        process.wait()
+    with locked(tmp_path / "new" / "folder"):
+        pass
+    with locked(tmp_path / "new" / "folder"):  # and again after an orderly end
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_of_many_processes_that_start_at_once_one_gets_the_folder(tmp_path):
+    read, write = os.pipe()
+
+    def compete() -> None:
+        os.close(write)
+        os.read(read, 1)  # all start when the pipe is closed
+        with locked(tmp_path):
+            signal.pause()
+
+    children = [fork(compete) for _ in range(8)]
+    os.close(write)
+    os.close(read)
+    losers = [os.waitpid(-1, 0) for _ in range(7)]
+    assert all(os.waitstatus_to_exitcode(status) == 1 for _, status in losers)
+    (winner,) = set(children) - {pid for pid, _ in losers}
+    os.kill(winner, signal.SIGKILL)
+    assert os.waitpid(winner, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.parametrize("more", [(), ("--seeds", "2")], ids=["train", "sweep"])
+def test_training_where_another_process_trains_is_an_error_and_writes_nothing(
+    tmp_path, capsys, more
+):
+    from spoonful.training.__main__ import main
+
+    with locked(tmp_path):
+        assert main(["quick", "--quiet", "--out", str(tmp_path), *more]) == 2
+    assert f"in use by process {os.getpid()} " in capsys.readouterr().err
+    assert os.listdir(tmp_path) == [".lock"]
