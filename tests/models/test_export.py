@@ -147,4 +147,4 @@ def test_the_command_has_nothing_to_export_of_a_method_without_a_network(capsys)
     from spoonful.cli.app import run
 
     assert run(["models", "export", "icp", "icp.onnx"]) == 2
-    assert "icp is no network, so there is nothing to export" in capsys.readouterr().err
+    assert "icp is not a network" in capsys.readouterr().err
