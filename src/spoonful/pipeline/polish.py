@@ -9,7 +9,7 @@ from spoonful.geometry import Pose
 from spoonful.icp import Matches, descend, tukey
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
-from spoonful.pipeline.prepare import Pair, chosen
+from spoonful.pipeline.prepare import Pair, chosen, normals_at
 
 # Source points used in a round.
 _POINTS = 8000
@@ -29,7 +29,7 @@ def polish(
     """Refine on the fine grid, then on the clouds themselves.
 
     Args:
-        pair: the scans, whose fine grid has the target's normals.
+        pair: the scans.
         source: (N, 3) the whole source cloud, in voxels, float64.
         target: the whole target, likewise.
         pose: rotation (3, 3), between the scans.
@@ -39,7 +39,8 @@ def polish(
     Returns:
         The pose after the fine grid, and after the clouds; in voxels, float64.
     """
-    fine, normals = pair.target.fine, pair.target.fine_normals
+    fine = pair.target.fine
+    normals = normals_at(fine.points, fine)
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):

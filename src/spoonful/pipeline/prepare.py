@@ -49,14 +49,12 @@ class Scan:
         grid: (N, 3) float32, one point for each voxel, indexed.
         normals: (N, 3) unit vectors; see `faced` for the signs of estimated ones.
         fine: (F, 3) float32, one point for each voxel of half the edge, indexed.
-        fine_normals: (F, 3), of either sign.
         given: whether the normals came with the cloud, their signs included.
     """
 
     grid: Index
     normals: Tensor
     fine: Index
-    fine_normals: Tensor
     given: bool
 
     @property
@@ -223,22 +221,21 @@ def _scan(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     half = averaged(points, 0.5, normals)
     whole = averaged(half.points, 1.0, half.normals)
     fine, grid = Index(half.points.float()), Index(whole.points.float())
-    if len(fine.points) < 3:
-        estimated, fine_normals = (
-            torch.tensor([0.0, 0.0, 1.0]).expand_as(index.points) for index in (grid, fine)
-        )
-    else:
-        estimated, fine_normals = (
-            unsigned_normals(fine.points, _NEIGHBOURS, index=fine, at=index.points)
-            for index in (grid, fine)
-        )
+    estimated = normals_at(grid.points, fine)
     if whole.normals is None:
         facing = faced(grid, estimated)
     else:
         # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
         lost = whole.normals.abs().amax(-1, keepdim=True) == 0
         facing = whole.normals.float().where(~lost, estimated)
-    return Scan(grid, facing, fine, fine_normals, given=normals is not None)
+    return Scan(grid, facing, fine, given=normals is not None)
+
+
+def normals_at(places: Tensor, fine: Index) -> Tensor:
+    """Unit normals at (M, 3) places, of either sign, from the points of a scan's finer grid."""
+    if len(fine.points) < 3:
+        return torch.tensor([0.0, 0.0, 1.0]).expand_as(places)
+    return unsigned_normals(fine.points, _NEIGHBOURS, index=fine, at=places)
 
 
 def faced(grid: Index, normals: Tensor) -> Tensor:
