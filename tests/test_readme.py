@@ -78,6 +78,23 @@ def test_the_readme_shows_what_register_prints(capsys):
     assert angles[0] == pytest.approx(angles[1], abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("row", "file", "methods"),
+    [
+        ("pose and gradient", "layer-cpu", ["ours: Kabsch alone", "SVD Kabsch alone", "RoMa"]),
+        ("the same, H200", "layer-cuda", ["ours: Kabsch alone", "SVD Kabsch alone"]),
+    ],
+)
+def test_the_readmes_times_are_those_of_their_file(row, file, methods):
+    shown = re.findall(
+        r"([\d.]+) ms", re.search(rf"^\| {row}.*", README.read_text(), re.MULTILINE)[0]
+    )
+    table = (ROOT / f"benchmarks/results/{file}.md").read_text()
+    for method, time in zip(methods, shown, strict=True):
+        true = re.search(rf"^\| {method}[^|]*\| +32x1024 \| +([\d.]+)", table, re.MULTILINE)[1]
+        assert f"{float(true):.1f}" == time
+
+
 @pytest.mark.parametrize("name", ["start-scans", "start-layer"])
 def test_the_first_five_minutes_run(name, monkeypatch):
     code = "\n".join(blocks(ROOT / f"docs/{name}.md", "python"))
