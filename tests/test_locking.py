@@ -32,9 +32,9 @@ def holder(folder: Path) -> subprocess.Popen[str]:
 def test_the_second_process_learns_who_holds_the_folder_and_a_kill_frees_it(tmp_path):
     process = holder(tmp_path / "new" / "folder")
     try:
-        with pytest.raises(FolderInUse, match=rf"in use by process {process.pid} on .* since 2"):
-            with locked(tmp_path / "new" / "folder"):
-                pass
+        said = rf"in use by process {process.pid} on .* since 2"
+        with pytest.raises(FolderInUse, match=said), locked(tmp_path / "new" / "folder"):
+            pass
     finally:
         process.kill()
         process.wait()

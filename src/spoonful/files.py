@@ -60,37 +60,6 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:
     return Path(path)
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for this process; an error if another process holds it.
-
-    A process that ends, in whatever way, no longer holds it. On Windows nothing is locked.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder)):
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['.lock']
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with (folder / ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise ValueError(
-                f"{folder} is in use by process {file.read().strip() or 'unknown'}: "
-                "wait for it, or choose another folder"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
 def check_folder(name: str, path: Path | None) -> None:
     """Raise if a path that is to be a folder is a file; None and a missing path are accepted."""
     if path is not None and path.exists() and not path.is_dir():

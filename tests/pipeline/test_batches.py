@@ -19,6 +19,7 @@ import pytest
 
 from pipeline.standins import IDENTITY, aligned, log, quick
 from spoonful.data.clouds import Cloud, write_cloud
+from spoonful.locking import FolderInUse
 from spoonful.pipeline import parts, runner
 from spoonful.pipeline.batches import read_pairs, register_pairs
 from spoonful.pipeline.parts import COLUMNS, register_pair
@@ -138,7 +139,7 @@ def test_a_folder_that_another_process_holds_is_refused_until_it_dies(
     while not log(notes) and time.monotonic() < until:
         time.sleep(0.01)
     pairs = named(notes, "a")
-    with pytest.raises(ValueError, match=f"out is in use by process {process.pid}"):
+    with pytest.raises(FolderInUse, match=f"out is in use by process {process.pid}"):
         register_pairs(pairs, out, workers=1, task=quick)
     process.kill()
     process.wait()

@@ -37,7 +37,9 @@ class Site(NamedTuple):
 @contextmanager
 def running(**options: Any) -> Iterator[Site]:
     from serve.standins import job
+    from spoonful.serve import Limits
     from spoonful.serve.app import Server, make_app
+    from spoonful.serve.connections import server_options
 
     servers: list[Server] = []
     opened = Server.open
@@ -51,7 +53,12 @@ def running(**options: Any) -> Iterator[Site]:
         app = make_app(**{"task": job, **options})
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        timeout_graceful_shutdown=1,
+        **server_options(options.get("limits") or Limits()),
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

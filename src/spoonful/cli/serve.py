@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import logging
 import socket
 import webbrowser
 from typing import Annotated
@@ -48,6 +49,7 @@ def serve_command(
     import uvicorn
 
     from spoonful.serve import Limits, make_app
+    from spoonful.serve.connections import SeldomFilter, server_options
 
     local = is_local(host)
     if not local and not allow_network:
@@ -76,9 +78,11 @@ def serve_command(
             "without a password and without encryption"
         )
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, ws="none",
-        timeout_graceful_shutdown=3,
+        app, log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=3, **server_options(limits),
     )  # fmt: skip
+    for logger in ("uvicorn.error", "asyncio"):
+        logging.getLogger(logger).addFilter(SeldomFilter())
 
     class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.extras import MissingExtra, require
-from spoonful.files import check_folder, locked, write_whole
+from spoonful.files import check_folder, write_whole
+from spoonful.locking import locked
 from spoonful.pipeline.cluster import run_on_cluster
 from spoonful.pipeline.overview import report_name, write_overview
 from spoonful.pipeline.parts import (
@@ -115,6 +116,9 @@ def register_pairs(
     Returns:
         A row for each pair, in order, with the keys of `COLUMNS`. `status` is "confident",
         "doubtful" or "failed". A pair that fails, crashes or takes too long does not stop others.
+
+    Raises:
+        FolderInUse: another process writes to the folder.
     """
     ids = {request.id for request in requests}
     if len(ids) < len(requests):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -32,8 +33,10 @@ from starlette.responses import (
     Response,
 )
 from starlette.routing import Route
+from starlette.types import Message
 
 from spoonful.data.clouds import FORMATS
+from spoonful.locking import LOCK, locked
 from spoonful.pipeline import METHODS
 from spoonful.pipeline.lengths import UNITS
 from spoonful.pipeline.runner import PRELOAD, Request
@@ -46,6 +49,7 @@ from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Task = Callable[[Request, int], dict[str, Any]]
 FIELDS = ("method", "voxel", "unit", "scale")
+PREFIX = "spoonful-serve-"  # of the folder in the temporary directory
 
 
 class Kept(NamedTuple):
@@ -122,16 +126,17 @@ class Server:
         self.task = task
         self.kept: dict[str, Kept] = {}
         self.in_line = 0
+        self.uploaded = 0  # bytes of the uploads on the disk
         self.page, self.policy = _front(limits)
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
         """Hold the workers and a private folder while the server runs."""
         del app
-        with tempfile.TemporaryDirectory(prefix="spoonful-") as folder:
-            self.folder = Path(folder)
-            # A few more uploads than workers; the others wait, to bound the disk space in use.
-            self.uploads = asyncio.Semaphore(self.limits.workers + 2)
+        remove_abandoned()
+        with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, locked(folder):
+            self.folder = Path(folder, "files")
+            self.folder.mkdir()
             self.free: asyncio.Queue[Worker] = asyncio.Queue()
             workers = [WarmWorker(self.task, preload=PRELOAD) for _ in range(self.limits.workers)]
             self.threads = ThreadPoolExecutor(len(workers))  # one thread waits per worker
@@ -174,15 +179,7 @@ class Server:
 
     async def register(self, request: WebRequest) -> Response:
         """Answer two uploaded files with the result."""
-        if self.in_line >= self.limits.waiting:
-            raise HTTPException(503, "Too many are waiting. Try again.", {"Retry-After": "10"})
-        self.in_line += 1
-        try:
-            # The upload is not read before a slot is free.
-            async with self.uploads:
-                name, kept = await self.take(request)
-        finally:
-            self.in_line -= 1
+        name, kept = await self.take(request)
         if "application/json" not in request.headers.get("accept", ""):
             return RedirectResponse(f"/reports/{name}", 303)
         report = f"/reports/{name}"
@@ -192,7 +189,10 @@ class Server:
 
     async def take(self, request: WebRequest) -> tuple[str, Kept]:
         """Receive the files, register and delete them; the name and files of the results."""
-        with tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-") as folder:
+        with (
+            tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-") as folder,
+            self.counted(request) as request,
+        ):
             try:
                 async with asyncio.timeout(self.limits.upload_seconds):
                     asked = await self.receive(request, Path(folder))
@@ -202,6 +202,9 @@ class Server:
                 raise HTTPException(413, too_large(self.limits.upload)) from None
             except ClientDisconnect:
                 raise HTTPException(400, "The upload was broken off.") from None
+            if self.in_line >= self.limits.waiting:
+                raise _too_many()
+            self.in_line += 1
             try:
                 record = await self.work(asked)
             except TimeLimit:
@@ -213,11 +216,33 @@ class Server:
                 raise HTTPException(422, "The files need more memory than there is.") from None
             except Exception as error:
                 raise HTTPException(422, _with_own_names(error, asked)) from None
+            finally:
+                self.in_line -= 1
             name = secrets.token_urlsafe(16)
             kept = self.keep(asked, record, self.folder / name)
         self.kept[name] = kept
         self.drop_old()
         return name, kept
+
+    @contextmanager
+    def counted(self, request: WebRequest) -> Iterator[WebRequest]:
+        """The request, its bytes counted among those on the disk until the end of the block."""
+        own = 0
+
+        async def receive() -> Message:
+            nonlocal own
+            message = await request.receive()
+            size = len(message.get("body", b""))
+            own += size
+            self.uploaded += size
+            if self.uploaded > self.limits.uploads:
+                raise _too_many()
+            return message
+
+        try:
+            yield WebRequest(request.scope, receive)
+        finally:
+            self.uploaded -= own
 
     def keep(self, asked: Request, record: dict[str, Any], folder: Path) -> Kept:
         """Move the outputs of a request out of the upload's folder, which will be deleted."""
@@ -280,7 +305,7 @@ class Server:
             )
         except HTTPException as error:
             # Starlette's own message about a form that it cannot read.
-            raise HTTPException(error.status_code, error.detail) from None
+            raise HTTPException(error.status_code, error.detail, error.headers) from None
         except (ValueError, MultiPartException) as error:
             raise HTTPException(400, str(error)) from None
 
@@ -319,6 +344,23 @@ class Server:
         if kept is None:
             raise HTTPException(404, "There is no such report, or no longer.")
         return kept
+
+
+def remove_abandoned() -> None:
+    """Delete the folders of this user's servers that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):  # it is of a running server, or of another user
+            if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
+                continue
+            # A server writes to its lock file when it holds the lock, and empties it at its end.
+            if (folder / LOCK).stat().st_size:
+                with locked(folder):
+                    pass
+                shutil.rmtree(folder)
+
+
+def _too_many() -> HTTPException:
+    return HTTPException(503, "Too many are waiting. Try again.", {"Retry-After": "10"})
 
 
 async def _refused(request: WebRequest, error: Exception) -> Response:

@@ -6,6 +6,16 @@ import os
 from dataclasses import dataclass
 
 
+def _connections() -> int:
+    """A quarter of the files that this process may open: an upload needs up to three more."""
+    try:
+        import resource
+    except ImportError:
+        return 128
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 256 if files == resource.RLIM_INFINITY else max(2, min(256, files // 4))
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits on size, time and number.
@@ -13,6 +23,12 @@ class Limits:
     Attributes:
         upload: bytes of both files together.
         upload_seconds: seconds that an upload may take.
+        upload_rate: bytes per second that a client must send, averaged over `stall_seconds`.
+        stall_seconds: seconds that the server waits for a header, or for a client that neither
+            sends nor reads.
+        uploads: bytes of all uploads on the disk; the next one gets status 503.
+        connections: connections at a time. One more closes the slowest connection.
+        per_client: connections of one address at a time, likewise.
         seconds: seconds that a registration may take.
         memory: bytes that a registration may allocate; enforced on Linux.
         workers: registrations at a time, in one process each.
@@ -25,6 +41,11 @@ class Limits:
 
     upload: int = 200 * 2**20
     upload_seconds: float = 300.0
+    upload_rate: float = 16e3
+    stall_seconds: float = 10.0
+    uploads: int = 2 * 2**30
+    connections: int = _connections()
+    per_client: int = max(1, _connections() // 2)
     seconds: float = 120.0
     memory: int = 4 * 2**30
     workers: int = max(1, min(4, (os.cpu_count() or 1)))
