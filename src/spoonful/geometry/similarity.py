@@ -1,0 +1,183 @@
+"""Similarity fit (Umeyama 1991): rotation, translation and one scale between matched clouds.
+
+    minimise  sum_i w_i |s R source_i + t - target_i|^2
+
+The rotation is Kabsch's, whatever the scale is. With K = R^T H the scale is one of
+
+    source-to-target    s = tr(K) / tr(S)            the minimiser of the sum above
+    symmetric           s = sqrt(tr(G) / tr(S))      Horn 1987: swapping the clouds gives 1 / s
+
+and the translation is `mean(target) - s R mean(source)`. K is symmetric at the optimum, so a small
+turn leaves tr(K) as it is: the gradient of s needs the moments alone, one scalar more than Kabsch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry.checks import check_choice, check_shape
+from spoonful.geometry.exact import matmul3, rotate
+from spoonful.geometry.kabsch import best_rotation
+from spoonful.geometry.moments import Moments, moments
+from spoonful.geometry.packed import moments_packed
+from spoonful.geometry.pose import Pose
+
+ScaleRule = Literal["source-to-target", "symmetric"]
+
+
+class Similarity(NamedTuple):
+    """Similarities (R, t, s) that map source points to the target's frame, `s R source + t`.
+
+    Attributes:
+        rotation: (..., 3, 3) proper rotation matrices.
+        translation: (..., 3).
+        scale: (...), at least 0.
+
+    >>> twice = Similarity(torch.eye(3), torch.ones(3), torch.tensor(2.0))
+    >>> twice.apply(torch.tensor([[1.0, 0, 0]]))
+    tensor([[3., 1., 1.]])
+    >>> twice.inverse().apply(torch.tensor([[3.0, 1, 1]]))
+    tensor([[1., 0., 0.]])
+    """
+
+    rotation: Tensor
+    translation: Tensor
+    scale: Tensor
+
+    def apply(self, points: Tensor) -> Tensor:
+        """Move points (..., N, 3): `s R p + t`. Leading dimensions broadcast."""
+        check_shape("points", points, "N", 3)
+        moved = self.scale[..., None, None] * rotate(self.rotation, points)
+        return moved + self.translation.unsqueeze(-2)
+
+    def inverse(self) -> Similarity:
+        """The similarity that undoes this one."""
+        back, shrink = self.rotation.mT, 1 / self.scale
+        moved = rotate(back, self.translation.unsqueeze(-2)).squeeze(-2)
+        return Similarity(back, -shrink.unsqueeze(-1) * moved, shrink)
+
+    def compose(self, first: Similarity | Pose) -> Similarity:
+        """`self` after `first`: applying the result equals `self.apply(first.apply(points))`."""
+        moved = self.apply(first.translation.unsqueeze(-2)).squeeze(-2)
+        scale = self.scale * first.scale if isinstance(first, Similarity) else self.scale
+        return Similarity(matmul3(self.rotation, first.rotation), moved, scale)
+
+    def matrix(self) -> Tensor:
+        """The homogeneous matrices, (..., 4, 4), with `s R` in their upper left corner."""
+        return Pose(self.scale[..., None, None] * self.rotation, self.translation).matrix()
+
+    def rigid(self) -> Pose:
+        """The rotation and translation, without the scale."""
+        return Pose(self.rotation, self.translation)
+
+
+def similarity(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    scale: ScaleRule | float | Tensor = "source-to-target",
+    bounds: tuple[float, float] | None = None,
+) -> Similarity:
+    """The similarity that best maps source to target.
+
+    Differentiable like `kabsch`, and finite in the same degenerate cases. In addition:
+
+    - a source without extent (one point, coinciding points, no weight): scale 1 without gradient,
+      or the nearest value that `bounds` allow;
+    - a target without extent: scale 0, the minimiser.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3), the match of each source point.
+        weights: (..., N), >= 0, of any total; equal weights if None.
+        mask: (..., N) bool; False removes a point (padding).
+        scale: "source-to-target" (least squares), "symmetric" (Horn), or a known scale: a number
+            or a tensor (...).
+        bounds: lowest and highest scale; the fit is the best one between them.
+
+    Returns:
+        `Similarity`, in float32 (float64 if an input is).
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> source = torch.randn(8, 100, 3, generator=generator)
+    >>> similarity(source, 2.5 * source + 1).scale
+    tensor([2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000])
+    """
+    _check_scale(scale, bounds)
+    spreads = "both" if scale == "symmetric" else "source"
+    return similarity_from_moments(
+        moments(source, target, weights, mask, spreads=spreads), scale, bounds
+    )
+
+
+def similarity_packed(
+    source: Tensor,
+    target: Tensor,
+    offsets: Tensor,
+    weights: Tensor | None = None,
+    *,
+    scale: ScaleRule | float | Tensor = "source-to-target",
+    bounds: tuple[float, float] | None = None,
+) -> Similarity:
+    """`similarity` of B clouds of any sizes that lie one after the other; see `kabsch_packed`.
+
+    >>> source = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
+    >>> similarity_packed(source, 3 * source, torch.tensor([0, 3, 7])).scale
+    tensor([3.0000, 3.0000])
+    """
+    _check_scale(scale, bounds)
+    return similarity_from_moments(
+        moments_packed(source, target, offsets, weights), scale, bounds
+    )
+
+
+def similarity_from_moments(
+    m: Moments,
+    scale: ScaleRule | float | Tensor = "source-to-target",
+    bounds: tuple[float, float] | None = None,
+) -> Similarity:
+    """`similarity` of clouds that are known by their moments."""
+    rotation = best_rotation(m.cross)
+    if isinstance(scale, str):
+        factor = _fitted_scale(m, rotation, scale)
+    else:
+        factor = torch.as_tensor(scale, dtype=rotation.dtype, device=rotation.device)
+        factor = factor.expand(rotation.shape[:-2])
+    if bounds is not None:
+        factor = factor.clamp(*bounds)
+    moved = factor.unsqueeze(-1) * rotate(rotation, m.source_mean.unsqueeze(-2)).squeeze(-2)
+    return Similarity(rotation, m.target_mean - moved, factor)
+
+
+def _fitted_scale(m: Moments, rotation: Tensor, rule: str) -> Tensor:
+    assert m.source is not None
+    extent = _trace(m.source)
+    flat = extent == 0
+    extent = torch.where(flat, 1, extent)
+    if rule == "source-to-target":
+        ratio = (rotation * m.cross).sum((-1, -2)) / extent
+        return torch.where(flat, 1, ratio.clamp_min(0))
+    assert m.target is not None
+    ratio = _trace(m.target) / extent
+    # The derivative of a square root at zero is infinite: a target without extent passes none.
+    positive = ratio > 0
+    root = torch.where(positive, ratio, 1).sqrt()
+    return torch.where(flat, 1, torch.where(positive, root, ratio * 0))
+
+
+def _trace(matrix: Tensor) -> Tensor:
+    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def _check_scale(scale: ScaleRule | float | Tensor, bounds: tuple[float, float] | None) -> None:
+    if isinstance(scale, str):
+        check_choice("scale", scale, get_args(ScaleRule))
+    elif not isinstance(scale, Tensor) and not 0 < scale < float("inf"):
+        raise ValueError(f"scale must be positive and finite, got {scale!r}")
+    if bounds is not None and not (len(bounds) == 2 and 0 <= bounds[0] <= bounds[1]):
+        raise ValueError(f"bounds must be (lowest, highest) with 0 <= lowest, got {bounds!r}")
