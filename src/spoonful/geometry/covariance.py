@@ -183,11 +183,16 @@ def _scatter(arms: Tensor, weight: Tensor, scaled: bool) -> Tensor:
 
 def _outer(rows: Tensor, weight: Tensor) -> Tensor:
     weighted = rows * weight.expand(rows.shape[:-1]).unsqueeze(-1)
-    return torch.stack([(weighted[..., i : i + 1] * rows).sum(-2) for i in range(rows.shape[-1])], -2)
+    return torch.stack(
+        [(weighted[..., i : i + 1] * rows).sum(-2) for i in range(rows.shape[-1])], -2
+    )
 
 
 def _at_origin(covariance: Tensor, mean: Tensor, scaled: bool) -> Tensor:
-    """From a shift of the mean to a shift of the source's origin: v' = v - omega x mean - growth."""
+    """A covariance about the mean as one about the source's origin.
+
+    The origin shifts by `v - omega x mean - growth mean`.
+    """
     size = covariance.shape[-1]
     x, y, z = mean.unbind(-1)
     o = torch.zeros_like(x)

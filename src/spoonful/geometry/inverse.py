@@ -42,7 +42,9 @@ class _SymmetricInverse(Function):
         least = ROUNDINGS * torch.finfo(matrix.dtype).eps * values[..., -1:].clamp_min(0)
         kept = values > least
         inverse = torch.where(kept, 1 / torch.where(kept, values, 1), 0)
-        found = (vectors.unsqueeze(-3) * inverse[..., None, None, :] * vectors.unsqueeze(-2)).sum(-1)
+        found = (vectors.unsqueeze(-3) * inverse[..., None, None, :] * vectors.unsqueeze(-2)).sum(
+            -1
+        )
         return found / size.unsqueeze(-1) / size.unsqueeze(-2)
 
     @staticmethod

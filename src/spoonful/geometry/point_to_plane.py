@@ -2,9 +2,9 @@
 
     minimise  sum_i w_i (n_i . (R source_i + t - target_i))^2
 
-There is no closed form. `point_to_plane` is one Gauss-Newton step as a layer; `plane_minimum` gives
-the pose that the steps converge to the derivative of the minimum itself. With a_i = (source_i x m_i,
-m_i), m_i = R^T n_i, and e_i the distance, the minimum satisfies F = sum_i w_i e_i a_i = 0, so
+There is no closed form. `point_to_plane` is one Gauss-Newton step as a layer. `plane_minimum` gives
+a converged pose the derivative of the minimum. With a_i = (source_i x m_i, m_i), m_i = R^T n_i, and
+e_i the distance, the minimum satisfies F = sum_i w_i e_i a_i = 0, so
 
     A d(pose) = -dF,      A = sum_i w_i (a_i a_i^T + e_i B_i),
 
@@ -164,7 +164,7 @@ class _PlaneMinimum(Function):
     @staticmethod
     def backward(ctx: Any, d_R: Tensor, d_t: Tensor) -> tuple[Tensor | None, ...]:
         x, y, n, w, R, t = ctx.saved_tensors
-        m, gap, rows, inverse = _system(x, y, n, w, R, t)
+        m, gap, _, inverse = _system(x, y, n, w, R, t)
         wanted = torch.cat([torque(R, d_R), rotate(R.mT, d_t.unsqueeze(-2)).squeeze(-2)], -1)
         answer = -(inverse * wanted.unsqueeze(-2)).sum(-1)
         omega, v = answer[..., None, :3].expand_as(x), answer[..., None, 3:].expand_as(x)

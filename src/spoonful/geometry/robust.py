@@ -9,9 +9,9 @@ the noise of the points, given or estimated from the residuals.
 of the source let J_i be the derivative of `s R source_i + t` by the pose. At the minimum
 F = sum_i w_i rho' J_i^T e_i is zero and stays so when the points move, hence
 
-    (N + C) d(pose) = dF,      N = J^T J with its curvature,     C = sum 2 w rho'' / c^2 (J^T e)(J^T e)^T
+    (N + C) d(pose) = dF,      C = sum_i 2 w_i rho'' / c^2 (J_i^T e_i)(J_i^T e_i)^T
 
-N is known from the moments: its blocks are s spread(K), I and s^2 tr(S) (`spread`, `kabsch`). So
+with N the Hessian of the weighted fit. N is known from the moments: its blocks are s spread(K), I and s^2 tr(S) (`spread`, `kabsch`). So
 the backward pass is one sum over the points for C, one solve with a 6x6 or 7x7 matrix, and the
 gradient of one weighted fit. It costs the same for any number of rounds.
 """
@@ -47,9 +47,9 @@ Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]
 # efficiency of least squares on Gaussian noise in three dimensions (`tests/geometry/test_robust`
 # computes them); the last is the 0.997 quantile of the length of such noise.
 CUTOFFS: dict[str, float] = {
-    "huber": 2.05,
-    "tukey": 6.26,
-    "geman-mcclure": 5.95,
+    "huber": 1.63,
+    "tukey": 5.49,
+    "geman-mcclure": 4.34,
     "gnc-tls": 3.73,
 }
 # The median length of a Gaussian vector in three dimensions, in standard deviations.
@@ -240,7 +240,7 @@ def _truncated(ratio: Tensor, sharpness: Tensor) -> Tensor:
 
 
 def _factor(ratio: Tensor, loss: str) -> Tensor:
-    """rho' at |e|^2 / c^2: the factor of a match in the next fit."""
+    """Rho' at |e|^2 / c^2: the factor of a match in the next fit."""
     if loss == "huber":
         return ratio.clamp_min(1).rsqrt()
     if loss == "tukey":
@@ -324,13 +324,13 @@ class _Minimum(Function):
         # F = sum J^T (w e), and J moves with the source.
         turn = torch.linalg.cross(d_source, weighted).sum(-2) * scale.unsqueeze(-1)
         grow = (d_source * weighted).sum((-1, -2)) * scale
-        moved = at.pull(force) + torch.cat(
-            [turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1
-        )
+        moved = at.pull(force) + torch.cat([turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1)
         answer = (at.inverse * moved.unsqueeze(-2)).sum(-1)
         omega, shift, growth = answer[..., :3], answer[..., 3:6], answer[..., 6]
         d_R, d_s = turned(R, omega), scale * growth
-        lever = rotate(scale[..., None, None] * d_R + d_s[..., None, None] * R, at.mean[..., None, :])
+        lever = rotate(
+            scale[..., None, None] * d_R + d_s[..., None, None] * R, at.mean[..., None, :]
+        )
         return d_R, shift - lever.squeeze(-2), d_s
 
 
@@ -382,17 +382,18 @@ def _state(
     c2 = cutoff.square().unsqueeze(-1)
     ratio = error.square().sum(-1) / c2
     factor, slope = _factor(ratio, loss), _slope(ratio, loss) * 2 / c2
-    m = moments(source, target, prior * factor, spreads="source")
+    weight = prior * factor
+    m = moments(source, target, weight, spreads="source")
     assert m.source is not None
     K = (rotation.unsqueeze(-1) * m.cross.unsqueeze(-2)).sum(-3)
     arms = source - m.source_mean.unsqueeze(-2)
     columns = _columns(rotation, scale, arms, error)
     bent = prior * slope
     C = ((bent.unsqueeze(-1) * columns).unsqueeze(-1) * columns.unsqueeze(-2)).sum(-3)
-    total = m.total[..., None, None]
+    total = weight.sum(-1)[..., None, None]  # the moments' own total passes no gradient
     turn = total * scale[..., None, None] * spread((K + K.mT) / 2)
     extent = m.source.diagonal(dim1=-2, dim2=-1).sum(-1)
-    growth = (m.total * scale.square() * extent)[..., None, None]
+    growth = total * (scale.square() * extent)[..., None, None]
     eye = torch.eye(3, dtype=source.dtype, device=source.device) * total
     N = _block_diagonal(turn, eye, growth)
     system = N + C

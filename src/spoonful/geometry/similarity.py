@@ -20,10 +20,10 @@ from torch import Tensor
 
 from spoonful.geometry.checks import check_choice, check_shape
 from spoonful.geometry.exact import matmul3, rotate
-from spoonful.geometry.kabsch import best_rotation
 from spoonful.geometry.moments import Moments, moments
 from spoonful.geometry.packed import moments_packed
 from spoonful.geometry.pose import Pose
+from spoonful.geometry.rotation import nearest_rotation
 
 ScaleRule = Literal["source-to-target", "symmetric"]
 
@@ -131,9 +131,7 @@ def similarity_packed(
     tensor([3.0000, 3.0000])
     """
     _check_scale(scale, bounds)
-    return similarity_from_moments(
-        moments_packed(source, target, offsets, weights), scale, bounds
-    )
+    return similarity_from_moments(moments_packed(source, target, offsets, weights), scale, bounds)
 
 
 def similarity_from_moments(
@@ -142,7 +140,7 @@ def similarity_from_moments(
     bounds: tuple[float, float] | None = None,
 ) -> Similarity:
     """`similarity` of clouds that are known by their moments."""
-    rotation = best_rotation(m.cross)
+    rotation = nearest_rotation(m.cross)
     if isinstance(scale, str):
         factor = _fitted_scale(m, rotation, scale)
     else:
