@@ -6,9 +6,9 @@ from torch import Tensor
 
 from spoonful.geometry.checks import (
     check_cloud,
-    check_correspondences,
     check_count,
     check_start,
+    matched,
 )
 from spoonful.geometry.moments import Moments, checked_moments
 from spoonful.geometry.plan import Form
@@ -51,7 +51,7 @@ def spoonful(
     """
     check_cloud("Ps", Ps)
     check_cloud("Pt", Pt)
-    check_correspondences(Ps, Pt, weights, None)
+    Ps, Pt, weights, _ = matched(Ps, Pt, weights)
     check_count("iters", iters)
     check_start("R", R, Ps, values=False)
     form: Form = "target" if use_target else "source"

@@ -20,7 +20,7 @@ def planes(generator, n=14, noise=0.05):
     return (target + shake - 0.1) @ rotation, target, normals
 
 
-def converged(*inputs: Tensor, rounds: int = 60) -> Pose:
+def converged(*inputs: Tensor, rounds: int = 20) -> Pose:
     pose = None
     for _ in range(rounds):
         pose = point_to_plane(*inputs, start=pose)
@@ -45,7 +45,7 @@ def test_the_symmetric_step_is_exact_on_spheres(generator):
     plain = point_to_plane(source, target, normals)
     symmetric = point_to_plane(source, target, normals, source_normals=slid)
     torch.testing.assert_close(symmetric.translation, -shift)
-    assert float((plain.translation + shift).norm()) > 1e-3
+    assert float((plain.translation + shift).norm()) > 1e-4
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
@@ -55,7 +55,10 @@ def test_the_step_passes_gradcheck(symmetric, generator):
     other = normals.flip(0).clone() if symmetric else None
     inputs = [x.requires_grad_() for x in (source, target, normals, weights)]
     assert torch.autograd.gradcheck(
-        lambda *x: tuple(point_to_plane(*x, source_normals=other)), inputs, check_forward_ad=True
+        lambda *x: tuple(point_to_plane(*x, source_normals=other)),
+        inputs,
+        check_forward_ad=True,
+        fast_mode=True,
     )
 
 

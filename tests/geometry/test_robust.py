@@ -51,7 +51,7 @@ def test_a_minority_of_wrong_matches_hardly_moves_the_pose(loss, fit, generator)
 
 
 def test_graduated_non_convexity_finds_the_pose_among_seven_wrong_matches_of_ten(generator):
-    source, target, rotation = matches(generator, 100, n=1024, wrong=0.7, noise=0.01)
+    source, target, rotation = matches(generator, 100, n=512, wrong=0.7, noise=0.01)
     found = robust_kabsch(source, target, loss="gnc-tls", noise=0.01)
     assert int((degrees(found.pose.rotation, rotation) < 1).sum()) >= 99
 
@@ -72,17 +72,14 @@ def test_noise_is_estimated_from_the_median_residual(generator):
 @pytest.mark.parametrize("loss", [*SMOOTH, "gnc-tls"])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_gradient_is_that_of_the_minimum(loss, fit, generator):
-    source, target, _ = matches(generator, n=9, wrong=0.2, noise=0.02)
-    weights = torch.rand(9, generator=generator, dtype=torch.float64) + 0.3
+    source, target, _ = matches(generator, n=8, wrong=0.15, noise=0.02)
+    weights = torch.rand(8, generator=generator, dtype=torch.float64) + 0.3
     inputs = [x.requires_grad_() for x in (source, target, weights)]
 
     def pose(*x: Tensor) -> tuple[Tensor, ...]:
-        return tuple(FITS[fit](*x, loss=loss, noise=0.1, rounds=60).pose)
+        return tuple(FITS[fit](*x, loss=loss, noise=0.1, rounds=25).pose)
 
-    assert torch.autograd.gradcheck(pose, inputs, atol=1e-6, fast_mode=True)
-    assert torch.autograd.gradcheck(
-        pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=True, check_backward_ad=False
-    )
+    assert torch.autograd.gradcheck(pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=True)
 
 
 def test_the_gradient_equals_that_of_a_long_unrolled_run(generator):
@@ -93,13 +90,13 @@ def test_the_gradient_equals_that_of_a_long_unrolled_run(generator):
         from spoonful.geometry import kabsch
 
         pose = kabsch(source, target)
-        for _ in range(150):
+        for _ in range(60):
             squared = (target - pose.apply(source)).square().sum(-1)
             ratio = squared / (CUTOFFS["geman-mcclure"] * 0.1) ** 2
             pose = kabsch(source, target, _factor(ratio, "geman-mcclure"))
         return pose.rotation
 
-    ours = robust_kabsch(source, target, loss="geman-mcclure", noise=0.1, rounds=150).pose.rotation
+    ours = robust_kabsch(source, target, loss="geman-mcclure", noise=0.1, rounds=60).pose.rotation
     direction = torch.randn(3, 3, generator=generator, dtype=torch.float64)
     mine, theirs = (
         torch.autograd.grad((rotation * direction).sum(), target)[0]
@@ -113,7 +110,7 @@ def test_gradients_can_be_differentiated_again(generator):
 
     def rotation(x: Tensor) -> Tensor:
         return robust_similarity(
-            x, target, loss="geman-mcclure", noise=0.2, rounds=30
+            x, target, loss="geman-mcclure", noise=0.2, rounds=15
         ).pose.rotation
 
     assert torch.autograd.gradgradcheck(
@@ -132,7 +129,7 @@ def test_the_slope_is_the_derivative_of_the_factor(loss):
 def test_cutoffs_keep_95_percent_of_the_efficiency_of_least_squares(loss, generator):
     # The asymptotic efficiency of a location estimate with psi(e) = w(|e|^2/c^2) e in three
     # dimensions: (E div psi / 3)^2 / (E |psi|^2 / 3), on Gaussian errors.
-    error = torch.randn(400_000, 3, generator=generator, dtype=torch.float64)
+    error = torch.randn(200_000, 3, generator=generator, dtype=torch.float64)
     squared = error.square().sum(-1)
     ratio = squared / CUTOFFS[loss] ** 2
     factor, slope = _factor(ratio, loss), _slope(ratio, loss)

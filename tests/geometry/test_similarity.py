@@ -56,20 +56,20 @@ def test_swapping_the_clouds_inverts_the_symmetric_scale_only(generator):
 
 @pytest.mark.parametrize("rule", [*RULES, 2.0])
 def test_gradients_pass_gradcheck(rule, generator):
-    inputs = [x.requires_grad_() for x in clouds(generator, 2, n=6)]
+    inputs = [x.requires_grad_() for x in clouds(generator, 2, n=5)]
 
     def fit(*x):
         return tuple(similarity(*x, scale=rule))
 
-    assert torch.autograd.gradcheck(fit, inputs, check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(fit, [x[:1].detach().requires_grad_() for x in inputs])
+    assert torch.autograd.gradcheck(fit, inputs, check_forward_ad=True, fast_mode=True)
+    assert torch.autograd.gradgradcheck(fit, inputs, fast_mode=True)
 
 
 def test_bounds_clamp_the_scale_and_its_gradient(generator):
     source, target, _ = clouds(generator)
     target.requires_grad_()
     found = similarity(source, target, bounds=(0.5, 1.5))
-    assert float(found.scale) == 1.5
+    assert float(found.scale.detach()) == 1.5
     assert not torch.autograd.grad(found.scale, target)[0].any()
 
 

@@ -5,8 +5,8 @@ derivative of `s R source_i + t` by the pose, and N the Hessian at the minimum,
 
     Cov = N^-1 (sum_i w_i^2 J_i^T V_i J_i) N^-1,      V_i = variance of e_i
 
-For matched points N is known from the moments (its blocks are s spread(K), I and s^2 tr(S), see
-`robust`). For point-to-plane fits e_i is one number, the distance along the normal.
+For matched points N follows from the moments (`fit_hessian`). For point-to-plane fits e_i is one
+number, the distance along the normal.
 
 **Frames and order**, stated here and nowhere else. A small change of the pose is the 6-vector
 xi = (omega, v): a turn and a shift in the *source* frame, R' = R exp(hat omega), t' = t + R v. It
@@ -22,13 +22,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_correspondences, check_shape, working_dtype
-from spoonful.geometry.exact import matmul3, rotate
+from spoonful.geometry.checks import check_shape, matched
+from spoonful.geometry.exact import gram, matmul3
+from spoonful.geometry.head import prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.moments import moments
+from spoonful.geometry.point_to_plane import plane_inputs, plane_rows
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.similarity import Similarity
-from spoonful.geometry.spread import spread
+from spoonful.geometry.similarity import Similarity, fit_hessian
+from spoonful.geometry.so3 import hat
 
 
 def covariance(
@@ -64,33 +66,25 @@ def covariance(
     >>> bool((spread[3:] - 0.1 / 1000**0.5).abs().max() < 2e-4)  # as a mean's
     True
     """
-    check_correspondences(source, target, weights, mask)
-    dtype = working_dtype(source, target, weights)
-    source, target = source.to(dtype), target.to(dtype)
-    w = torch.ones_like(source[..., 0]) if weights is None else weights.to(dtype)
-    if mask is not None:
-        w = torch.where(mask, w, 0)
-        source, target = (torch.where(mask.unsqueeze(-1), x, 0) for x in (source, target))
+    points = prepared(matched(source, target, weights, mask))
+    source, target, w, unit, _ = points
     scaled = isinstance(pose, Similarity)
+    size = 7 if scaled else 6
+    pose = pose._replace(translation=pose.translation * unit.unsqueeze(-1))
     R = pose.rotation
     s = pose.scale if isinstance(pose, Similarity) else torch.ones_like(R[..., 0, 0])
     m = moments(source, target, w, spreads="source")
-    assert m.source is not None
-    K = matmul3(R.mT, m.cross)
-    extent = m.source.diagonal(dim1=-2, dim2=-1).sum(-1)
-    size = 7 if scaled else 6
-    hessian = torch.zeros(*R.shape[:-2], size, size, dtype=dtype, device=R.device)
     # About the weighted mean, where turn, shift and growth do not mix; in the source's frame.
-    hessian[..., :3, :3] = s[..., None, None] * spread((K + K.mT) / 2)
-    hessian[..., 3:6, 3:6] = torch.eye(3, dtype=dtype, device=R.device)
-    if scaled:
-        hessian[..., 6, 6] = s.square() * extent
-    inverse = symmetric_inverse(hessian * m.total[..., None, None])
+    inverse = symmetric_inverse(fit_hessian(m, R, s, m.total)[..., :size, :size])
     arms = s[..., None, None] * (source - m.source_mean.unsqueeze(-2))
-    variance = _variance(noise, pose.apply(source) - target, w, size)
+    variance = _variance(noise, unit, pose.apply(source) - target, w, size)
     middle = _scatter(arms, w.square() * variance, scaled)
-    about_mean = matmul_small(matmul_small(inverse, middle), inverse)
-    return _at_origin(about_mean, s.unsqueeze(-1) * m.source_mean, scaled)
+    # The source's origin shifts by v - omega x mean - growth mean.
+    mean = s.unsqueeze(-1) * m.source_mean
+    moved = torch.cat([hat(mean), torch.ones_like(mean).diag_embed(), -mean.unsqueeze(-1)], -1)
+    change = torch.ones_like(w[..., :1].expand(*w.shape[:-1], size)).diag_embed()
+    change = torch.cat([change[..., :3, :], moved[..., :size], change[..., 6:, :]], -2)
+    return points.result(_sandwich(matmul3(_in_unit(change, unit), inverse), middle))
 
 
 def plane_covariance(
@@ -117,19 +111,12 @@ def plane_covariance(
     Returns:
         As `covariance`. Zero along what the planes leave free (a floor fixes no shift along it).
     """
-    check_correspondences(source, target, weights, mask)
-    check_shape("normals", normals, "N", 3)
-    dtype = working_dtype(source, target, weights)
-    w = torch.ones_like(source[..., 0], dtype=dtype) if weights is None else weights.to(dtype)
-    gap = (normals * (pose.apply(source) - target)).sum(-1, keepdim=True)
-    n = rotate(pose.rotation.mT, normals.to(dtype))
-    rows = torch.cat([torch.linalg.cross(source.to(dtype), n), n], -1)
-    if mask is not None:
-        w = torch.where(mask, w, 0)
-        rows, gap = (torch.where(mask.unsqueeze(-1), x, 0) for x in (rows, gap))
-    inverse = symmetric_inverse(_outer(rows, w))
-    middle = _outer(rows, w.square() * _variance(noise, gap, w, 6))
-    return matmul_small(matmul_small(inverse, middle), inverse)
+    points, n, pose = plane_inputs(source, target, normals, weights, mask, pose)
+    x, y, w, unit, _ = points
+    _, gap, rows = plane_rows(x, y, n, pose)
+    inverse = symmetric_inverse(gram(rows, w))
+    middle = gram(rows, w.square() * _variance(noise, unit, gap, w, 6))
+    return points.result(_sandwich(_in_unit(inverse, unit), middle))
 
 
 def to_ros(covariance: Tensor, pose: Pose | Similarity) -> Tensor:
@@ -149,26 +136,34 @@ def to_ros(covariance: Tensor, pose: Pose | Similarity) -> Tensor:
     return swapped.transpose(-3, -2).reshape(covariance.shape)
 
 
-def matmul_small(a: Tensor, b: Tensor) -> Tensor:
-    """`a @ b` for small matrices, in the inputs' own precision."""
-    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2)
+def _sandwich(outer: Tensor, middle: Tensor) -> Tensor:
+    return matmul3(matmul3(outer, middle), outer.mT)
 
 
-def _variance(noise: float | Tensor | None, error: Tensor, w: Tensor, unknowns: int) -> Tensor:
-    """The variance of one coordinate of each error, (..., N) or (..., 1)."""
+def _in_unit(change: Tensor, unit: Tensor) -> Tensor:
+    """Rows of a matrix that are shifts, as lengths that the user knows."""
+    u, one = unit.reciprocal(), torch.ones_like(unit)
+    size = torch.stack([one] * 3 + [u] * 3 + [one] * (change.shape[-1] - 6), -1)
+    return size.unsqueeze(-1) * change
+
+
+def _variance(
+    noise: float | Tensor | None, unit: Tensor, error: Tensor, w: Tensor, unknowns: int
+) -> Tensor:
+    """The variance of one coordinate of each error, (..., N)."""
     if noise is None:
         # Weights of a fit are the inverse variances up to a factor; the factor is estimated.
         used = (w > 0).sum(-1, keepdim=True) * error.shape[-1]
         total = (w.unsqueeze(-1) * error.square()).sum((-1, -2)).unsqueeze(-1)
         unit = total / (used - unknowns).clamp_min(1)
         return torch.where(w > 0, unit / torch.where(w > 0, w, 1), 0)
-    value = torch.as_tensor(noise, dtype=w.dtype, device=w.device).square()
-    return value if value.ndim == w.ndim and value.ndim > 0 else value.unsqueeze(-1)
+    value = torch.as_tensor(noise, dtype=w.dtype, device=w.device)
+    value = value if value.ndim == w.ndim else value.unsqueeze(-1)
+    return (value * unit.unsqueeze(-1)).square().expand_as(w)
 
 
 def _scatter(arms: Tensor, weight: Tensor, scaled: bool) -> Tensor:
     """`sum_i weight_i J_i^T J_i` for errors of the same size along every axis."""
-    weight = weight.expand(arms.shape[:-1])
     x, y, z = arms.unbind(-1)
     o, one = torch.zeros_like(x), torch.ones_like(x)
     # The rows of J in the source's frame: cross(omega, arm) + v + growth arm.
@@ -177,27 +172,5 @@ def _scatter(arms: Tensor, weight: Tensor, scaled: bool) -> Tensor:
         torch.stack([-z, o, x, o, one, o, y], -1),
         torch.stack([y, -x, o, o, o, one, z], -1),
     ]
-    total = _outer(rows[0], weight) + _outer(rows[1], weight) + _outer(rows[2], weight)
+    total = gram(rows[0], weight) + gram(rows[1], weight) + gram(rows[2], weight)
     return total if scaled else total[..., :6, :6]
-
-
-def _outer(rows: Tensor, weight: Tensor) -> Tensor:
-    weighted = rows * weight.expand(rows.shape[:-1]).unsqueeze(-1)
-    return torch.stack(
-        [(weighted[..., i : i + 1] * rows).sum(-2) for i in range(rows.shape[-1])], -2
-    )
-
-
-def _at_origin(covariance: Tensor, mean: Tensor, scaled: bool) -> Tensor:
-    """A covariance about the mean as one about the source's origin.
-
-    The origin shifts by `v - omega x mean - growth mean`.
-    """
-    size = covariance.shape[-1]
-    x, y, z = mean.unbind(-1)
-    o = torch.zeros_like(x)
-    change = torch.eye(size, dtype=mean.dtype, device=mean.device).repeat(*mean.shape[:-1], 1, 1)
-    change[..., 3:6, :3] = torch.stack([o, -z, y, z, o, -x, -y, x, o], -1).unflatten(-1, (3, 3))
-    if scaled:
-        change[..., 3:6, 6] = -mean
-    return matmul_small(matmul_small(change, covariance), change.mT)

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
+from spoonful.geometry.exact import matmul3
 from spoonful.geometry.spread import ROUNDINGS
 
 
@@ -42,9 +43,7 @@ class _SymmetricInverse(Function):
         least = ROUNDINGS * torch.finfo(matrix.dtype).eps * values[..., -1:].clamp_min(0)
         kept = values > least
         inverse = torch.where(kept, 1 / torch.where(kept, values, 1), 0)
-        found = (vectors.unsqueeze(-3) * inverse[..., None, None, :] * vectors.unsqueeze(-2)).sum(
-            -1
-        )
+        found = matmul3(vectors * inverse.unsqueeze(-2), vectors.mT)
         return found / size.unsqueeze(-1) / size.unsqueeze(-2)
 
     @staticmethod
@@ -55,16 +54,12 @@ class _SymmetricInverse(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (inverse,) = ctx.saved_tensors
-        return -_product(_product(inverse, gradient), inverse)
+        return -matmul3(matmul3(inverse, gradient), inverse)
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor) -> Tensor:
         (inverse,) = ctx.saved_tensors
-        return -_product(_product(inverse, tangent), inverse)
+        return -matmul3(matmul3(inverse, tangent), inverse)
 
 
 _inverse = applier(_SymmetricInverse)
-
-
-def _product(a: Tensor, b: Tensor) -> Tensor:
-    return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2)

@@ -21,11 +21,13 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import check_correspondences, check_tensor, working_dtype
-from spoonful.geometry.exact import matmul3, rotate
+from spoonful.geometry.checks import check_tensor, matched
+from spoonful.geometry.exact import gram, matmul3, matvec3, or_one, rotate
+from spoonful.geometry.head import Prepared, prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.so3 import rotation_from_vector, torque, turned
+from spoonful.geometry.spread import spread
 
 
 def point_to_plane(
@@ -62,13 +64,12 @@ def point_to_plane(
     >>> pose.translation.round(decimals=4)
     tensor([-0.5000, -0.5000, -0.5000])
     """
-    start, w, x, y, n = _inputs(source, target, normals, weights, mask, start)
+    points, n, start = plane_inputs(source, target, normals, weights, mask, start)
+    x, y, w = points[:3]
     moved = start.apply(x)
     if source_normals is not None:
         check_tensor("source_normals", source_normals, "N", 3)
-        other = rotate(start.rotation, source_normals.to(n.dtype))
-        if mask is not None:
-            other = torch.where(mask.unsqueeze(-1), other, 0)
+        other = rotate(start.rotation, _directions(source_normals, points, mask))
         same = (n * other).sum(-1, keepdim=True) >= 0
         n = n + torch.where(same, other, -other)
         # Half of the turn is applied to each cloud: the arm reaches to the middle of the pair.
@@ -76,16 +77,13 @@ def point_to_plane(
     else:
         gap = moved - y
     # About the mean, so that turn and shift hardly mix.
-    centre = (w.unsqueeze(-1) * moved).sum(-2) / _positive(w.sum(-1)).unsqueeze(-1)
+    centre = (w.unsqueeze(-1) * moved).sum(-2) / or_one(w.sum(-1)).unsqueeze(-1)
     rows = torch.cat([torch.linalg.cross(moved - centre.unsqueeze(-2), n), n], -1)
-    weighted = rows * w.unsqueeze(-1)
-    system = torch.stack([(weighted[..., i : i + 1] * rows).sum(-2) for i in range(6)], -2)
-    pull = -(weighted * (n * gap).sum(-1, keepdim=True)).sum(-2)
-    answer = (symmetric_inverse(system) * pull.unsqueeze(-2)).sum(-1)
+    pull = -(rows * (w.unsqueeze(-1) * (n * gap).sum(-1, keepdim=True))).sum(-2)
+    answer = matvec3(symmetric_inverse(gram(rows, w)), pull)
     turn = rotation_from_vector(answer[..., :3])
-    arm = start.translation - centre
-    translation = rotate(turn, arm.unsqueeze(-2)).squeeze(-2) + centre + answer[..., 3:]
-    return Pose(matmul3(turn, start.rotation), translation)
+    translation = matvec3(turn, start.translation - centre) + centre + answer[..., 3:]
+    return _result(points, matmul3(turn, start.rotation), translation)
 
 
 def plane_minimum(
@@ -112,34 +110,43 @@ def plane_minimum(
     Returns:
         `Pose`, differentiable by `source`, `target`, `normals` and `weights`.
     """
-    pose, w, x, y, n = _inputs(source, target, normals, weights, mask, pose)
-    return Pose(*_minimum(x, y, n, w, pose.rotation.detach(), pose.translation.detach()))
+    points, n, pose = plane_inputs(source, target, normals, weights, mask, pose.detach())
+    return _result(points, *_minimum(*points[:2], n, points.weights, *pose))
 
 
-def _inputs(
+def plane_inputs(
     source: Tensor,
     target: Tensor,
     normals: Tensor,
     weights: Tensor | None,
     mask: Tensor | None,
     pose: Pose | None,
-) -> tuple[Pose, Tensor, Tensor, Tensor, Tensor]:
-    check_correspondences(source, target, weights, mask)
+) -> tuple[Prepared, Tensor, Pose]:
+    """Checked points and normals, and the pose (the identity if None) in the points' unit."""
     check_tensor("normals", normals, "N", 3)
     if normals.shape != target.shape:
         raise ValueError(
             f"normals must have the shape of target, {tuple(target.shape)}, "
             f"got {tuple(normals.shape)}"
         )
-    dtype = working_dtype(source, target, weights)
-    x, y, n = (cloud.to(dtype) for cloud in (source, target, normals))
-    w = torch.ones_like(x[..., 0]) if weights is None else weights.to(dtype)
-    if mask is not None:
-        w = torch.where(mask, w, 0)
-        x, y, n = (torch.where(mask.unsqueeze(-1), cloud, 0) for cloud in (x, y, n))
+    points = prepared(matched(source, target, weights, mask))
+    x, unit = points.source, points.unit
     if pose is None:
-        pose = Pose.identity(*x.shape[:-2], dtype=dtype, device=x.device)
-    return pose.to(dtype), w, x, y, n
+        pose = Pose.identity(*x.shape[:-2], dtype=x.dtype, device=x.device)
+    pose = Pose(pose.rotation.to(x.dtype), pose.translation.to(x.dtype) * unit.unsqueeze(-1))
+    return points, _directions(normals, points, mask), pose
+
+
+def _directions(normals: Tensor, points: Prepared, mask: Tensor | None) -> Tensor:
+    """Normals (..., N, 3), zero where a point is removed or its cloud unsound."""
+    kept = points.sound[..., None, None]
+    if mask is not None:
+        kept = kept & mask.unsqueeze(-1)
+    return torch.where(kept, normals.to(points.source.dtype), 0)
+
+
+def _result(points: Prepared, rotation: Tensor, translation: Tensor) -> Pose:
+    return Pose(points.result(rotation), points.result(translation / points.unit.unsqueeze(-1)))
 
 
 class _PlaneMinimum(Function):
@@ -165,8 +172,8 @@ class _PlaneMinimum(Function):
     def backward(ctx: Any, d_R: Tensor, d_t: Tensor) -> tuple[Tensor | None, ...]:
         x, y, n, w, R, t = ctx.saved_tensors
         m, gap, _, inverse = _system(x, y, n, w, R, t)
-        wanted = torch.cat([torque(R, d_R), rotate(R.mT, d_t.unsqueeze(-2)).squeeze(-2)], -1)
-        answer = -(inverse * wanted.unsqueeze(-2)).sum(-1)
+        wanted = torch.cat([torque(R, d_R), matvec3(R.mT, d_t)], -1)
+        answer = -matvec3(inverse, wanted)
         omega, v = answer[..., None, :3].expand_as(x), answer[..., None, 3:].expand_as(x)
         # The gradient of sum_i w e_i (a_i . answer), with a . answer = m . (omega x source + v).
         push = torch.linalg.cross(omega, x) + v
@@ -193,9 +200,8 @@ class _PlaneMinimum(Function):
         d_rows = torch.cat([torch.linalg.cross(d_x, m) + torch.linalg.cross(x, d_m), d_m], -1)
         change = (d_w * gap.squeeze(-1) + w * d_gap).unsqueeze(-1) * rows
         change = (change + w.unsqueeze(-1) * gap * d_rows).sum(-2)
-        answer = -(inverse * change.unsqueeze(-2)).sum(-1)
-        shift = rotate(R, answer[..., None, 3:]).squeeze(-2)
-        return turned(R, answer[..., :3]), shift
+        answer = -matvec3(inverse, change)
+        return turned(R, answer[..., :3]), matvec3(R, answer[..., 3:])
 
 
 _minimum = applier(_PlaneMinimum)
@@ -204,20 +210,17 @@ _minimum = applier(_PlaneMinimum)
 def _system(
     x: Tensor, y: Tensor, n: Tensor, w: Tensor, R: Tensor, t: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Normals in the source's frame, distances (..., N, 1), rows (..., N, 6), and A's inverse."""
-    m = rotate(R.mT, n)
-    gap = (n * (rotate(R, x) + t.unsqueeze(-2) - y)).sum(-1, keepdim=True)
-    rows = torch.cat([torch.linalg.cross(x, m), m], -1)
-    weighted = rows * w.unsqueeze(-1)
-    system = torch.stack([(weighted[..., i : i + 1] * rows).sum(-2) for i in range(6)], -2)
+    """The parts of `plane_rows`, and A's inverse."""
+    m, gap, rows = plane_rows(x, y, n, Pose(R, t))
     bent = w.unsqueeze(-1) * gap
     mixed = ((bent * m).unsqueeze(-1) * x.unsqueeze(-2)).sum(-3)
-    eye = torch.eye(3, dtype=x.dtype, device=x.device)
-    trace = mixed.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-    curvature = (mixed + mixed.mT) / 2 - trace * eye
-    system = system + torch.nn.functional.pad(curvature, (0, 3, 0, 3))
+    curvature = -spread((mixed + mixed.mT) / 2)
+    system = gram(rows, w) + torch.nn.functional.pad(curvature, (0, 3, 0, 3))
     return m, gap, rows, symmetric_inverse(system)
 
 
-def _positive(total: Tensor) -> Tensor:
-    return torch.where(total == 0, 1, total)
+def plane_rows(x: Tensor, y: Tensor, n: Tensor, pose: Pose) -> tuple[Tensor, Tensor, Tensor]:
+    """Normals in the source's frame, distances (..., N, 1), and the rows a_i (..., N, 6)."""
+    m = rotate(pose.rotation.mT, n)
+    gap = (n * (pose.apply(x) - y)).sum(-1, keepdim=True)
+    return m, gap, torch.cat([torch.linalg.cross(x, m), m], -1)

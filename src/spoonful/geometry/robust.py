@@ -11,9 +11,9 @@ F = sum_i w_i rho' J_i^T e_i is zero and stays so when the points move, hence
 
     (N + C) d(pose) = dF,      C = sum_i 2 w_i rho'' / c^2 (J_i^T e_i)(J_i^T e_i)^T
 
-with N the Hessian of the weighted fit. N is known from the moments: its blocks are s spread(K), I and s^2 tr(S) (`spread`, `kabsch`). So
-the backward pass is one sum over the points for C, one solve with a 6x6 or 7x7 matrix, and the
-gradient of one weighted fit. It costs the same for any number of rounds.
+with N the Hessian of the weighted fit, which follows from the moments (`fit_hessian`). So the
+backward pass is one sum over the points for C, one solve with a 6x6 or 7x7 matrix, and the gradient
+of one weighted fit. It costs the same for any number of rounds.
 """
 
 from __future__ import annotations
@@ -26,20 +26,15 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import (
-    check_choice,
-    check_correspondences,
-    check_count,
-    working_dtype,
-)
-from spoonful.geometry.exact import rotate
+from spoonful.geometry.checks import check_choice, check_count, matched
+from spoonful.geometry.exact import gram, matvec3, or_one, rotate
+from spoonful.geometry.head import prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.kabsch import kabsch
 from spoonful.geometry.moments import moments
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.similarity import Similarity, similarity
+from spoonful.geometry.similarity import Similarity, fit_hessian, similarity
 from spoonful.geometry.so3 import torque, turned
-from spoonful.geometry.spread import spread
 
 Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]
 
@@ -153,14 +148,11 @@ def _robust(
     check_choice("loss", loss, get_args(Loss))
     rounds = _ROUNDS[loss] if rounds is None else rounds
     check_count("rounds", rounds)
-    check_correspondences(source, target, weights, mask)
-    dtype = working_dtype(source, target, weights)
-    source, target = source.to(dtype), target.to(dtype)
-    prior = torch.ones_like(source[..., 0]) if weights is None else weights.to(dtype)
-    if mask is not None:
-        prior = torch.where(mask, prior, 0)
-        source, target = (torch.where(mask.unsqueeze(-1), x, 0) for x in (source, target))
-    deviation = None if noise is None else _noise(noise, source)
+    points = prepared(matched(source, target, weights, mask))
+    source, target, prior, unit, _ = points
+    deviation = None if noise is None else _positive(_noise(noise, source) * unit)
+    if start is not None:
+        start = start._replace(translation=start.translation * unit.unsqueeze(-1))
     with torch.no_grad():
         found, factors, deviation = _rounds(
             source.detach(), target.detach(), prior.detach(), loss, deviation, start, rounds, scaled
@@ -168,11 +160,13 @@ def _robust(
     cutoff = CUTOFFS[loss] * deviation
     if loss == "gnc-tls":
         # Matches are in or out, so the minimum is that of a fit with constant weights.
-        fit = similarity if scaled else kabsch
-        return RobustFit(fit(source, target, prior * factors), factors, deviation)
-    values = _minimum(source, target, prior, cutoff, *found, loss, scaled)
-    pose = Similarity(*values) if scaled else Pose(*values[:2])
-    return RobustFit(pose, factors, deviation)
+        values = tuple((similarity if scaled else kabsch)(source, target, prior * factors))
+    else:
+        values = _minimum(source, target, prior, cutoff, *found, loss, scaled)
+    rotation, translation, *scale = (points.result(value) for value in values)
+    translation = translation / unit.unsqueeze(-1)
+    pose = Similarity(rotation, translation, *scale) if scaled else Pose(rotation, translation)
+    return RobustFit(pose, factors, points.result(deviation / unit))
 
 
 def _noise(noise: float | Tensor, source: Tensor) -> Tensor:
@@ -230,7 +224,12 @@ def _median_noise(squared: Tensor, prior: Tensor) -> Tensor:
     """The noise of one coordinate whose median length is that of the weighted residuals."""
     lengths = torch.where(prior > 0, squared.sqrt(), torch.nan)
     median = lengths.nanmedian(-1).values.nan_to_num(1.0)
-    return median.clamp_min(torch.finfo(squared.dtype).tiny ** 0.25) / _MEDIAN_LENGTH
+    return _positive(median / _MEDIAN_LENGTH)
+
+
+def _positive(deviation: Tensor) -> Tensor:
+    """A noise whose square is a number: points that fit exactly have none."""
+    return deviation.clamp_min(torch.finfo(deviation.dtype).tiny ** 0.25)
 
 
 def _truncated(ratio: Tensor, sharpness: Tensor) -> Tensor:
@@ -291,11 +290,11 @@ class _Minimum(Function):
         # The loss's gradient at the pose, as a gradient at its turn, shift and log-scale about
         # the weighted mean of the source: t = shift - s R mean.
         R, scale = at.rotation, at.scale
-        back = rotate(R.mT, d_t.unsqueeze(-2)).squeeze(-2)
+        back = matvec3(R.mT, d_t)
         turn = torque(R, d_R) - scale.unsqueeze(-1) * torch.linalg.cross(at.mean, back)
         grow = scale * (d_s - (at.mean * back).sum(-1))
         wanted = torch.cat([turn, d_t, grow.unsqueeze(-1)], -1)
-        answer = (at.inverse * wanted.unsqueeze(-2)).sum(-1)
+        answer = matvec3(at.inverse, wanted)
         # Now the gradient of sum_i w rho' v_i . e_i by the points, v_i = J_i answer.
         omega, shift, growth = answer[..., None, :3], answer[..., None, 3:6], answer[..., None, 6:]
         v = at.push(omega, shift, growth)
@@ -325,13 +324,11 @@ class _Minimum(Function):
         turn = torch.linalg.cross(d_source, weighted).sum(-2) * scale.unsqueeze(-1)
         grow = (d_source * weighted).sum((-1, -2)) * scale
         moved = at.pull(force) + torch.cat([turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1)
-        answer = (at.inverse * moved.unsqueeze(-2)).sum(-1)
+        answer = matvec3(at.inverse, moved)
         omega, shift, growth = answer[..., :3], answer[..., 3:6], answer[..., 6]
         d_R, d_s = turned(R, omega), scale * growth
-        lever = rotate(
-            scale[..., None, None] * d_R + d_s[..., None, None] * R, at.mean[..., None, :]
-        )
-        return d_R, shift - lever.squeeze(-2), d_s
+        lever = matvec3(scale[..., None, None] * d_R + d_s[..., None, None] * R, at.mean)
+        return d_R, shift - lever, d_s
 
 
 _minimum = applier(_Minimum)
@@ -382,30 +379,18 @@ def _state(
     c2 = cutoff.square().unsqueeze(-1)
     ratio = error.square().sum(-1) / c2
     factor, slope = _factor(ratio, loss), _slope(ratio, loss) * 2 / c2
+    # The derivative does not depend on the size of the factors; where no match fits, all are tiny.
+    largest = or_one((prior * factor).detach().amax(-1, keepdim=True))
+    factor, slope = factor / largest, slope / largest
     weight = prior * factor
     m = moments(source, target, weight, spreads="source")
-    assert m.source is not None
-    K = (rotation.unsqueeze(-1) * m.cross.unsqueeze(-2)).sum(-3)
     arms = source - m.source_mean.unsqueeze(-2)
     columns = _columns(rotation, scale, arms, error)
-    bent = prior * slope
-    C = ((bent.unsqueeze(-1) * columns).unsqueeze(-1) * columns.unsqueeze(-2)).sum(-3)
-    total = weight.sum(-1)[..., None, None]  # the moments' own total passes no gradient
-    turn = total * scale[..., None, None] * spread((K + K.mT) / 2)
-    extent = m.source.diagonal(dim1=-2, dim2=-1).sum(-1)
-    growth = total * (scale.square() * extent)[..., None, None]
-    eye = torch.eye(3, dtype=source.dtype, device=source.device) * total
-    N = _block_diagonal(turn, eye, growth)
-    system = N + C
+    total = weight.sum(-1)  # the moments' own total passes no gradient
+    system = fit_hessian(m, rotation, scale, total) + gram(columns, prior * slope)
     if not scaled:
         system = system[..., :6, :6]
     inverse = symmetric_inverse(system)
     if not scaled:
         inverse = torch.nn.functional.pad(inverse, (0, 1, 0, 1))
     return _State(rotation, scale, m.source_mean, arms, error, factor, slope, inverse)
-
-
-def _block_diagonal(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """Blocks of 3, 3 and 1 on the diagonal of a 7x7 matrix."""
-    pad = torch.nn.functional.pad
-    return torch.cat([pad(a, (0, 4)), pad(b, (3, 1)), pad(c, (6, 0))], -2)

@@ -18,12 +18,14 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_choice, check_shape
-from spoonful.geometry.exact import matmul3, rotate
-from spoonful.geometry.moments import Moments, moments
-from spoonful.geometry.packed import moments_packed
+from spoonful.geometry.checks import check_choice, check_shape, matched
+from spoonful.geometry.exact import matmul3, or_one, rotate, trace
+from spoonful.geometry.head import scaled_moments
+from spoonful.geometry.moments import Moments
+from spoonful.geometry.packed import check_packed
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.rotation import nearest_rotation
+from spoonful.geometry.rotation import best_translation, nearest_rotation
+from spoonful.geometry.spread import spread
 
 ScaleRule = Literal["source-to-target", "symmetric"]
 
@@ -32,8 +34,8 @@ class Similarity(NamedTuple):
     """Similarities (R, t, s) that map source points to the target's frame, `s R source + t`.
 
     Attributes:
-        rotation: (..., 3, 3) proper rotation matrices.
-        translation: (..., 3).
+        rotation: (..., 3, 3) proper rotation matrices; (..., 2, 2) in the plane.
+        translation: (..., 3); (..., 2) in the plane.
         scale: (...), at least 0.
 
     >>> twice = Similarity(torch.eye(3), torch.ones(3), torch.tensor(2.0))
@@ -49,7 +51,7 @@ class Similarity(NamedTuple):
 
     def apply(self, points: Tensor) -> Tensor:
         """Move points (..., N, 3): `s R p + t`. Leading dimensions broadcast."""
-        check_shape("points", points, "N", 3)
+        check_shape("points", points, "N", self.rotation.shape[-1])
         moved = self.scale[..., None, None] * rotate(self.rotation, points)
         return moved + self.translation.unsqueeze(-2)
 
@@ -92,8 +94,8 @@ def similarity(
     - a target without extent: scale 0, the minimiser.
 
     Args:
-        source: (..., N, 3).
-        target: (..., N, 3), the match of each source point.
+        source: (..., N, 3), or (..., N, 2) in the plane.
+        target: (..., N, 3) or (..., N, 2), the match of each source point.
         weights: (..., N), >= 0, of any total; equal weights if None.
         mask: (..., N) bool; False removes a point (padding).
         scale: "source-to-target" (least squares), "symmetric" (Horn), or a known scale: a number
@@ -109,10 +111,9 @@ def similarity(
     tensor([2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000])
     """
     _check_scale(scale, bounds)
-    spreads = "both" if scale == "symmetric" else "source"
-    return similarity_from_moments(
-        moments(source, target, weights, mask, spreads=spreads), scale, bounds
-    )
+    points = matched(source, target, weights, mask, flat=True)
+    symmetric = isinstance(scale, str) and scale == "symmetric"
+    return _fit(*scaled_moments(*points, spreads="both" if symmetric else "source"), scale, bounds)
 
 
 def similarity_packed(
@@ -131,15 +132,16 @@ def similarity_packed(
     tensor([3.0000, 3.0000])
     """
     _check_scale(scale, bounds)
-    return similarity_from_moments(moments_packed(source, target, offsets, weights), scale, bounds)
+    check_packed(source, target, offsets, weights, flat=True)
+    return _fit(*scaled_moments(source, target, weights, None, offsets), scale, bounds)
 
 
-def similarity_from_moments(
+def _fit(
     m: Moments,
-    scale: ScaleRule | float | Tensor = "source-to-target",
-    bounds: tuple[float, float] | None = None,
+    unit: Tensor | None,
+    scale: ScaleRule | float | Tensor,
+    bounds: tuple[float, float] | None,
 ) -> Similarity:
-    """`similarity` of clouds that are known by their moments."""
     rotation = nearest_rotation(m.cross)
     if isinstance(scale, str):
         factor = _fitted_scale(m, rotation, scale)
@@ -148,28 +150,41 @@ def similarity_from_moments(
         factor = factor.expand(rotation.shape[:-2])
     if bounds is not None:
         factor = factor.clamp(*bounds)
-    moved = factor.unsqueeze(-1) * rotate(rotation, m.source_mean.unsqueeze(-2)).squeeze(-2)
-    return Similarity(rotation, m.target_mean - moved, factor)
+    shift = best_translation(factor[..., None, None] * rotation, m.source_mean, m.target_mean)
+    return Similarity(rotation, shift if unit is None else shift / unit.unsqueeze(-1), factor)
+
+
+def fit_hessian(m: Moments, rotation: Tensor, scale: Tensor, total: Tensor) -> Tensor:
+    """The Hessian of the fit at its minimum, (..., 7, 7), of clouds with these moments.
+
+    By a turn R exp(hat omega), a shift and a relative growth of the scale, all about the weighted
+    mean of the source. There the three do not mix: the blocks are s spread(K), I and s^2 tr(S),
+    times the total weight.
+    """
+    assert m.source is not None
+    K = matmul3(rotation.mT, m.cross)
+    turn = scale[..., None, None] * spread((K + K.mT) / 2)
+    shift = torch.ones_like(m.source_mean).diag_embed()
+    growth = (scale.square() * trace(m.source))[..., None, None]
+    pad = torch.nn.functional.pad
+    blocks = torch.cat([pad(turn, (0, 4)), pad(shift, (3, 1)), pad(growth, (6, 0))], -2)
+    return total[..., None, None] * blocks
 
 
 def _fitted_scale(m: Moments, rotation: Tensor, rule: str) -> Tensor:
     assert m.source is not None
-    extent = _trace(m.source)
+    extent = trace(m.source)
     flat = extent == 0
-    extent = torch.where(flat, 1, extent)
+    extent = or_one(extent)
     if rule == "source-to-target":
         ratio = (rotation * m.cross).sum((-1, -2)) / extent
         return torch.where(flat, 1, ratio.clamp_min(0))
     assert m.target is not None
-    ratio = _trace(m.target) / extent
+    ratio = trace(m.target) / extent
     # The derivative of a square root at zero is infinite: a target without extent passes none.
     positive = ratio > 0
     root = torch.where(positive, ratio, 1).sqrt()
     return torch.where(flat, 1, torch.where(positive, root, ratio * 0))
-
-
-def _trace(matrix: Tensor) -> Tensor:
-    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
 
 
 def _check_scale(scale: ScaleRule | float | Tensor, bounds: tuple[float, float] | None) -> None:
