@@ -82,7 +82,8 @@ def robust_kabsch(
 
     "huber", "tukey" and "geman-mcclure" start from the weighted least-squares pose (or `start`) and
     tolerate a minority of wrong matches. "gnc-tls" (graduated non-convexity with truncated least
-    squares, Yang et al. 2020) tolerates about 70 % and needs no start; its matches are in or out.
+    squares, Yang et al. 2020) needs no start and tolerates nine random wrong matches of ten; its matches
+    are in or out.
 
     Args:
         source: (..., N, 3).
@@ -93,7 +94,7 @@ def robust_kabsch(
         noise: standard deviation of a right match's error along one axis, (...) or a number. None
             estimates it from the median residual of the start and of each round (MAD). Either way
             it is a constant for the gradient.
-        start: a pose to start from.
+        start: a pose to start from; "gnc-tls" then ignores matches beyond ten cut-offs from it.
         rounds: how many times to weigh and fit; 20, and 40 for "gnc-tls", if None.
 
     Returns:
@@ -199,9 +200,11 @@ def _rounds(
         ratio = squared / (CUTOFFS[loss] * deviation).square().unsqueeze(-1)
         if loss == "gnc-tls":
             if first is None:
-                # The largest residual is on the convex branch of the first, smoothest loss.
+                # The largest residual is on the convex branch of the first, smoothest loss. From a
+                # given start, matches within ten cut-offs count at first.
                 largest = torch.where(prior > 0, ratio, 0).amax(-1, keepdim=True)
                 first = 1 / (2 * largest - 1).clamp_min(1e-6)
+                first = first if start is None else first.clamp_min(_STARTED)
             sharpness = first * (_SHARPEST / first).clamp_min(1) ** (k / max(1, rounds - 1))
             factors = _truncated(ratio, sharpness) if k < rounds - 1 else (ratio < 1).to(ratio)
         else:
@@ -214,6 +217,7 @@ def _rounds(
 
 # At this sharpness the graduated loss differs from the truncated one by a hundredth.
 _SHARPEST = 100.0
+_STARTED = 0.01
 
 
 def _squared(pose: Pose | Similarity, source: Tensor, target: Tensor) -> Tensor:
