@@ -83,6 +83,15 @@ def test_the_first_five_minutes_run(name, monkeypatch):
     assert "found" not in names or names["found"].confident
 
 
+def test_the_page_on_procrustes_prints_what_it_says():
+    page = ROOT / "docs/replace-your-procrustes.md"
+    code = "\n".join(blocks(page, "python"))
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, page.name, "exec"), {})
+    assert printed.getvalue().splitlines() == promised
+
+
 def test_extras_that_the_documentation_names_exist():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for page in PAGES:
