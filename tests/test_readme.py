@@ -112,6 +112,15 @@ def test_names_that_the_documentation_imports_exist(page):
                 assert not missing, f"{page.name}: {node.module} has no {missing}"
 
 
+def test_the_page_on_procrustes_prints_what_it_says():
+    page = ROOT / "docs/replace-your-procrustes.md"
+    code = "\n".join(blocks(page, "python"))
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, page.name, "exec"), {})
+    assert printed.getvalue().splitlines() == promised
+
+
 def test_extras_that_the_documentation_names_exist():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for page in PAGES:

@@ -9,6 +9,8 @@ from spoonful.geometry import (
     Status,
     kabsch,
     refine,
+    robust_kabsch,
+    similarity,
     stability,
 )
 from spoonful.version import __version__ as __version__
@@ -23,6 +25,8 @@ __all__ = [
     "Status",
     "kabsch",
     "refine",
+    "robust_kabsch",
+    "similarity",
     "stability",
 ]
 

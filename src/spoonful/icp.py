@@ -6,7 +6,8 @@ points and solve for the pose:
     point to point    min  sum_i w_i |R p_i + t - q_i|^2              by Kabsch
     point to plane    min  sum_i w_i (n_i . (R p_i + t - q_i))^2      by a Gauss-Newton step
 
-until the matches settle. Poses that have settled are left out of the work.
+until the matches settle. Poses that have settled are left out of the work. `descend` is the loop;
+`icp_layer` is a differentiable layer around it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose, gram_schmidt, kabsch, rotation_from_vector
+from spoonful.geometry import (
+    Pose,
+    gram_schmidt,
+    kabsch,
+    nearest,
+    plane_minimum,
+    rotation_from_vector,
+)
+from spoonful.geometry.checks import check_tensor, working_dtype
 from spoonful.geometry.exact import matmul3, matvec3
 
 # Fewer matches do not fix a pose.
@@ -131,6 +140,78 @@ def descend(
         else:
             pose = plane_step(moved, found, pose, damping=damping)
     return Descent(Pose(rotation, translation), settled, empty)
+
+
+def icp_layer(
+    source: Tensor,
+    target: Tensor,
+    start: Pose | None = None,
+    *,
+    reach: float = torch.inf,
+    normals: Tensor | None = None,
+    rounds: int = 50,
+) -> Pose:
+    """The pose that ICP settles at, with the gradient of that fixed point by both clouds.
+
+    The loop runs without gradients. Its last matches are constants for the gradient, which is that
+    of one fit to them (`kabsch`, or `plane_minimum` with normals). It costs the same for any number
+    of rounds.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., M, 3), with the same leading dimensions.
+        start: rotation (..., 3, 3); the identity if None.
+        reach: matches farther apart are not used.
+        normals: (..., M, 3) unit normals of the target, for point to plane; None is point to point.
+        rounds: poses solved for, at most.
+
+    Returns:
+        `Pose`, rotation (..., 3, 3). With fewer than three matches in reach it is where they were
+        lost, without gradient.
+
+    >>> target = torch.rand(2, 100, 3, generator=torch.Generator().manual_seed(0))
+    >>> icp_layer(target + 0.01, target).translation.round(decimals=4)
+    tensor([[-0.0100, -0.0100, -0.0100],
+            [-0.0100, -0.0100, -0.0100]])
+    """
+    check_tensor("source", source, "N", 3)
+    check_tensor("target", target, "M", 3)
+    batch = source.shape[:-2]
+    if target.shape[:-2] != batch:
+        raise ValueError(
+            f"target must have the leading dimensions of source, {tuple(batch)}, "
+            f"got shape {tuple(target.shape)}"
+        )
+    if normals is not None:
+        check_tensor("normals", normals, *target.shape[-2:])
+    dtype = working_dtype(source, target)
+    if start is None:
+        start = Pose.identity(*batch, dtype=dtype, device=source.device)
+    # In one batch dimension, as the loop has it.
+    source, target, given = (
+        None if x is None else x.to(dtype).expand(*batch, -1, 3).reshape(-1, *x.shape[-2:])
+        for x in (source, target, normals)
+    )
+    start = Pose(start.rotation.reshape(-1, 3, 3), start.translation.reshape(-1, 3)).to(dtype)
+
+    def matcher(moved: Tensor, rows: Tensor) -> Matches:
+        near = nearest(moved, target[rows])
+        index = near.index.unsqueeze(-1).expand(-1, -1, 3)
+        along = None if given is None else given[rows].gather(-2, index)
+        kept = near.squared_distance <= reach**2
+        return Matches(target[rows].gather(-2, index), near.squared_distance, kept, along)
+
+    with torch.no_grad():
+        found = descend(source, start.detach(), matcher, rounds=rounds, tolerance=1e-7)
+    last = matcher(found.pose.apply(source).detach(), torch.arange(len(source)).to(source.device))
+    if last.normals is None:
+        pose = kabsch(source, last.points, mask=last.weight)
+    else:
+        pose = plane_minimum(source, last.points, last.normals, found.pose, mask=last.weight)
+    lost = found.empty
+    rotation = torch.where(lost[:, None, None], found.pose.rotation, pose.rotation)
+    translation = torch.where(lost[:, None], found.pose.translation, pose.translation)
+    return Pose(rotation.reshape(*batch, 3, 3), translation.reshape(*batch, 3))
 
 
 def _root_mean(squared: Tensor, weight: Tensor) -> Tensor:

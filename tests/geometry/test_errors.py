@@ -44,8 +44,9 @@ EYE = torch.eye(3).expand(2, 3, 3)
         ),
         ((POINTS, POINTS[0, 0]), ValueError, "target must have shape (..., N, 3), got (3,)"),
         ((POINTS, POINTS[:, :4]), ValueError, "the same shape, got (2, 5, 3) and (2, 4, 3)"),
-        ((POINTS[:0], POINTS[:0]), ValueError, "at least one cloud of one point, got (0, 5, 3)"),
-        ((POINTS[:, :0], POINTS), ValueError, "at least one cloud of one point, got (2, 0, 3)"),
+        ((POINTS[:, :0], POINTS), ValueError, "at least one point, got (2, 0, 3)"),
+        ((POINTS, POINTS.repeat(2, 1, 1)), ValueError, "got (2, 5, 3) and (4, 5, 3)"),
+        ((POINTS.repeat(1, 1, 2), POINTS), ValueError, "(..., N, 3), got (2, 5, 6)"),
         (
             (POINTS, POINTS.to("meta")),
             ValueError,
@@ -71,7 +72,8 @@ def test_bad_clouds(fit, arguments, error, message):
         ({"weights": torch.ones(2, 5).bool()}, TypeError, "torch.bool; pass a mask as mask="),
         ({"weights": [1.0]}, TypeError, "weights must be a torch.Tensor, got list"),
         ({"weights": -torch.ones(2, 5)}, ValueError, "weights must be >= 0, got -1 among them"),
-        ({"mask": torch.ones(5, dtype=torch.bool)}, ValueError, "mask must have one entry a point"),
+        ({"weights": torch.ones(2, 5, 1)}, ValueError, "pass weights.squeeze(-1)"),
+        ({"mask": torch.ones(4, dtype=torch.bool)}, ValueError, "mask must have one entry a point"),
         ({"mask": torch.ones(2, 5)}, TypeError, "mask must be bool (True keeps a point)"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,35 +15,67 @@ def working_dtype(*tensors: Tensor | None) -> torch.dtype:
     return torch.float64 if wide else torch.float32
 
 
-def check_correspondences(
-    source: Tensor, target: Tensor, weights: Tensor | None, mask: Tensor | None
-) -> None:
-    """Raise unless source and target are clouds of matched points with usable weights."""
-    check_cloud("source", source)
-    check_cloud("target", target)
+class Matched(NamedTuple):
+    """Matched clouds of one batch shape; see `matched`."""
+
+    source: Tensor
+    target: Tensor
+    weights: Tensor | None
+    mask: Tensor | None
+
+
+def matched(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    flat: bool = False,
+) -> Matched:
+    """Clouds of matched points with usable weights, broadcast to one batch shape; raise otherwise.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3). Leading dimensions of both broadcast.
+        weights: what broadcasts to (..., N), >= 0; or None.
+        mask: what broadcasts to (..., N), bool; or None.
+        flat: whether both clouds may also be (..., N, 2).
+
+    >>> cloud = torch.zeros(5, 3)
+    >>> matched(cloud, cloud.expand(8, 5, 3)).source.shape
+    torch.Size([8, 5, 3])
+    """
+    size = 2 if flat and _is_flat(source) and _is_flat(target) else 3
+    check_cloud("source", source, size)
+    check_cloud("target", target, size)
     if source.shape != target.shape:
-        raise ValueError(
-            "source and target must hold matched points and so have the same shape, "
-            f"got {_shape(source)} and {_shape(target)}"
-        )
+        if source.shape[-2] != target.shape[-2] or not _broadcast(source.shape, target.shape):
+            raise ValueError(
+                "source and target must hold matched points and so have the same shape, "
+                f"got {_shape(source)} and {_shape(target)}"
+            )
+        source, target = torch.broadcast_tensors(source, target)
     if weights is not None:
-        _check_companion("weights", weights, source)
+        check_is_tensor("weights", weights)
         if weights.dtype == torch.bool:
             raise TypeError("weights must be floating point, got torch.bool; pass a mask as mask=")
         check_float("weights", weights)
-        if values_are_checked(weights):
+        weights = _companion("weights", weights, source)
+        if values_are_checked(weights) and weights.numel():
             lowest = float(weights.detach().amin())
             if lowest < 0:
                 raise ValueError(f"weights must be >= 0, got {lowest:g} among them")
     if mask is not None:
-        _check_companion("mask", mask, source)
+        check_is_tensor("mask", mask)
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be bool (True keeps a point), got {mask.dtype}")
+        mask = _companion("mask", mask, source)
     for name, tensor in (("target", target), ("weights", weights), ("mask", mask)):
         if tensor is not None and tensor.device != source.device:
             raise ValueError(
                 f"{name} must be on the device of source, {source.device}, got {tensor.device}"
             )
+    return Matched(source, target, weights, mask)
 
 
 def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) -> None:
@@ -55,18 +88,18 @@ def check_start(name: str, rotation: Tensor, source: Tensor, *, values: bool) ->
         )
 
 
-def check_cloud(name: str, cloud: Tensor) -> None:
-    """Raise unless `cloud` is a floating-point tensor (..., N, 3) with something in it."""
+def check_cloud(name: str, cloud: Tensor, size: int = 3) -> None:
+    """Raise unless `cloud` is a floating-point tensor (..., N, size) with N >= 1."""
     # Every call comes here, so this is one expression; `check_tensor` finds the error message.
     if not (
         isinstance(cloud, Tensor)
         and cloud.is_floating_point()
         and cloud.ndim >= 2
-        and cloud.shape[-1] == 3
+        and cloud.shape[-1] == size
     ):
-        check_tensor(name, cloud, "N", 3)
-    if cloud.numel() == 0:
-        raise ValueError(f"{name} must hold at least one cloud of one point, got {_shape(cloud)}")
+        check_tensor(name, cloud, "N", size)
+    if cloud.shape[-2] == 0:
+        raise ValueError(f"{name} must hold at least one point, got {_shape(cloud)}")
 
 
 def check_rotation(name: str, rotation: Tensor, *, values: bool = True) -> None:
@@ -173,13 +206,30 @@ def all_known(condition: Tensor) -> bool:
     return values_are_checked(condition) and bool(condition.all())
 
 
-def _check_companion(name: str, tensor: Tensor, cloud: Tensor) -> None:
-    check_is_tensor(name, tensor)
-    if tensor.shape != cloud.shape[:-1]:
-        raise ValueError(
-            f"{name} must have one entry a point, shape {tuple(cloud.shape[:-1])}, "
-            f"got {_shape(tensor)}"
-        )
+def _companion(name: str, tensor: Tensor, cloud: Tensor) -> Tensor:
+    """One entry for each point of `cloud`."""
+    wanted = cloud.shape[:-1]
+    if tensor.shape == wanted:
+        return tensor
+    # (N,) serves all clouds of a batch. A last dimension of 1 is a column, and not meant so.
+    if (
+        0 < tensor.ndim <= len(wanted)
+        and tensor.shape[-1] == wanted[-1]
+        and all(a in (1, b) for a, b in zip(tensor.shape[::-1], wanted[::-1], strict=False))
+    ):
+        return tensor.expand(wanted)
+    hint = f"; pass {name}.squeeze(-1)" if tensor.shape == (*wanted, 1) else ""
+    raise ValueError(
+        f"{name} must have one entry a point, shape {tuple(wanted)}, got {_shape(tensor)}{hint}"
+    )
+
+
+def _broadcast(a: torch.Size, b: torch.Size) -> bool:
+    return all(x == y or 1 in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False))
+
+
+def _is_flat(cloud: Tensor) -> bool:
+    return isinstance(cloud, Tensor) and cloud.ndim >= 2 and cloud.shape[-1] == 2
 
 
 def _shape(tensor: Tensor) -> str:

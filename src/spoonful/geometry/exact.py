@@ -7,13 +7,13 @@ computed in the precision of their inputs.
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
 def matmul3(a: Tensor, b: Tensor) -> Tensor:
-    """`a @ b` for (..., n, 3) and (..., 3, m) matrices, in the inputs' own precision.
+    """`a @ b` for small matrices (3x3 and the like), in the inputs' own precision.
 
-    >>> import torch
     >>> a = torch.arange(9.0).reshape(3, 3)
     >>> bool((matmul3(a, a) == a @ a).all())
     True
@@ -22,9 +22,8 @@ def matmul3(a: Tensor, b: Tensor) -> Tensor:
 
 
 def matvec3(a: Tensor, v: Tensor) -> Tensor:
-    """`a @ v` for (..., 3, 3) matrices and (..., 3) vectors, in the inputs' own precision.
+    """`a @ v` for small matrices and vectors, in the inputs' own precision.
 
-    >>> import torch
     >>> matvec3(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.ones(3))
     tensor([1., 2., 3.])
     """
@@ -32,13 +31,37 @@ def matvec3(a: Tensor, v: Tensor) -> Tensor:
 
 
 def rotate(matrix: Tensor, points: Tensor) -> Tensor:
-    """`matrix @ point` for each of (..., N, 3) points, in the inputs' own precision.
+    """`matrix @ point` for each of (..., N, 2 or 3) points, in the inputs' own precision.
 
-    >>> import torch
     >>> rotate(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.ones(2, 3))
     tensor([[1., 2., 3.],
             [1., 2., 3.]])
     """
-    x, y, z = points.split(1, dim=-1)
-    a, b, c = matrix.mT.split(1, dim=-2)
-    return x * a + y * b + z * c
+    x, y, *z = points.split(1, dim=-1)
+    a, b, *c = matrix.mT.split(1, dim=-2)
+    flat = x * a + y * b
+    return flat + z[0] * c[0] if z else flat
+
+
+def gram(rows: Tensor, weights: Tensor) -> Tensor:
+    """`sum_i w_i row_i row_i^T` of (..., N, n) rows under (..., N) weights, (..., n, n).
+
+    A row of the result at a time, so that nothing larger than the input is allocated.
+
+    >>> gram(torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.tensor([1.0, 3.0]))
+    tensor([[1., 2.],
+            [2., 7.]])
+    """
+    weighted = rows * weights.unsqueeze(-1)
+    columns = weighted.split(1, dim=-1)
+    return torch.stack([(column * rows).sum(-2) for column in columns], -2)
+
+
+def trace(matrix: Tensor) -> Tensor:
+    """The sum of the diagonal of (..., n, n), (...)."""
+    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def or_one(total: Tensor) -> Tensor:
+    """The same numbers, with 1 for 0: what a sum of weights may be divided by."""
+    return torch.where(total == 0, 1, total)

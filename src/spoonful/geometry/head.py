@@ -11,10 +11,12 @@ are treated as if they were NaN.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import all_known, working_dtype
+from spoonful.geometry.checks import Matched, all_known, working_dtype
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.moments import Moments, Spreads, checked_moments
 from spoonful.geometry.packed import checked_moments_packed, cloud_of_points
@@ -77,7 +79,17 @@ def scaled_moments(
 ) -> tuple[Moments, Tensor | None]:
     """The moments of both clouds times a power of two, and that power (...); None if it is 1."""
     dtype = working_dtype(source, target, weights)
-    source, target = source.to(dtype), target.to(dtype)
+    source, target, unit = rescaled(source.to(dtype), target.to(dtype), mask, offsets)
+    if offsets is not None:
+        return checked_moments_packed(source, target, offsets, weights), unit
+    return checked_moments(source, target, weights, mask, spreads), unit
+
+
+def rescaled(
+    source: Tensor, target: Tensor, mask: Tensor | None = None, offsets: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Both clouds times a power of two, NaN beyond `LARGEST`, and that power; None if it is 1."""
+    dtype = source.dtype
     size = torch.maximum(source.detach().abs().amax(-1), target.detach().abs().amax(-1))
     if mask is not None:
         size = torch.where(mask, size, 0)
@@ -99,9 +111,52 @@ def scaled_moments(
             x[..., None, None] if cloud is None else x[cloud, None] for x in (unit, beyond)
         )
         source, target = (torch.where(lost, torch.nan, x * each) for x in (source, target))
-    if offsets is not None:
-        return checked_moments_packed(source, target, offsets, weights), unit
-    return checked_moments(source, target, weights, mask, spreads), unit
+    return source, target, unit
+
+
+class Prepared(NamedTuple):
+    """Matched clouds that any sum over their points can take; see `prepared`.
+
+    Attributes:
+        source: (..., N, 3), times `unit`.
+        target: (..., N, 3), times `unit`.
+        weights: (..., N).
+        unit: (...), a power of two.
+        sound: (...) bool, False for clouds with NaN, inf or coordinates beyond `LARGEST`.
+    """
+
+    source: Tensor
+    target: Tensor
+    weights: Tensor
+    unit: Tensor
+    sound: Tensor
+
+    def result(self, value: Tensor) -> Tensor:
+        """A result (..., anything) with NaN, and no gradient, for clouds that are not sound."""
+        if all_known(self.sound):
+            return value
+        shape = (*self.sound.shape, *[1] * (value.ndim - self.sound.ndim))
+        return torch.where(self.sound.reshape(shape), value, torch.nan)
+
+
+def prepared(points: Matched) -> Prepared:
+    """Clouds in their working precision, with weights, of a size whose squares are numbers.
+
+    Points that the mask removes, and all points of an unsound cloud, are zero with weight zero.
+    """
+    source, target, weights, mask = points
+    dtype = working_dtype(source, target, weights)
+    source, target, unit = rescaled(source.to(dtype), target.to(dtype), mask)
+    w = torch.ones_like(source[..., 0]) if weights is None else weights.to(dtype)
+    if mask is not None:
+        w = torch.where(mask, w, 0)
+        source, target = (torch.where(mask.unsqueeze(-1), x, 0) for x in (source, target))
+    each = (source + target).sum(-1) + w  # NaN or inf where an entry is
+    sound = each.detach().sum(-1).isfinite() & (w.detach() >= 0).all(-1)
+    if not all_known(sound):
+        w = torch.where(sound.unsqueeze(-1), w, 0)
+        source, target = (torch.where(sound[..., None, None], x, 0) for x in (source, target))
+    return Prepared(source, target, w, torch.ones_like(w[..., 0]) if unit is None else unit, sound)
 
 
 def _poses(m: Moments, start: Tensor | None, plan: Plan) -> Pose:

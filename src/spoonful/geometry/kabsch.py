@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from spoonful.geometry import kernels
-from spoonful.geometry.checks import check_correspondences
+from spoonful.geometry import head, kernels
+from spoonful.geometry.checks import matched
 from spoonful.geometry.packed import check_packed
 from spoonful.geometry.plan import KABSCH
 from spoonful.geometry.pose import Pose
@@ -35,13 +35,14 @@ def kabsch(
     a gradient overflow.)
 
     Args:
-        source: (..., N, 3).
-        target: (..., N, 3), the match of each source point.
+        source: (..., N, 3), or (..., N, 2) in the plane.
+        target: (..., N, 3) or (..., N, 2), the match of each source point.
         weights: (..., N), >= 0, of any total; equal weights if None.
-        mask: (..., N) bool; False removes a point (padding).
+        mask: (..., N) bool; False removes a point (padding). Leading dimensions broadcast, and
+            a batch may be empty.
 
     Returns:
-        `Pose` with rotation (..., 3, 3) and translation (..., 3), in float32 whatever lower
+        `Pose` with rotation (..., d, d) and translation (..., d), in float32 whatever lower
         precision the points have (float64 if an input is); `pose.to(dtype)` converts.
 
     >>> import torch
@@ -55,8 +56,10 @@ def kabsch(
     >>> bool(torch.allclose(pose.apply(source), target, atol=1e-5))
     True
     """
-    check_correspondences(source, target, weights, mask)
-    return kernels.pose_head(source, target, weights, mask, None, KABSCH, stacked=False)
+    points = matched(source, target, weights, mask, flat=True)
+    # In the plane by the reference alone.
+    fit = kernels.pose_head if points.source.shape[-1] == 3 else head.pose_head
+    return fit(*points, None, KABSCH, stacked=False)
 
 
 def kabsch_packed(
@@ -82,5 +85,6 @@ def kabsch_packed(
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
-    check_packed(source, target, offsets, weights)
-    return kernels.pose_head(source, target, weights, None, None, KABSCH, offsets, stacked=False)
+    check_packed(source, target, offsets, weights, flat=True)
+    fit = kernels.pose_head if source.shape[-1] == 3 else head.pose_head
+    return fit(source, target, weights, None, None, KABSCH, offsets, stacked=False)

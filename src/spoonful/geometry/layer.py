@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from spoonful.geometry import head, kernels
 from spoonful.geometry.checks import (
     check_choice,
-    check_correspondences,
     check_count,
+    matched,
     working_dtype,
 )
 from spoonful.geometry.packed import check_packed
@@ -133,8 +133,7 @@ class SpoonfulLayer(nn.Module):
         Returns:
             `LayerOutput`.
         """
-        check_correspondences(source, target, weights, mask)
-        return self._fit(source, target, weights, mask, None, generator)
+        return self._fit(*matched(source, target, weights, mask), None, generator)
 
     def packed(
         self,

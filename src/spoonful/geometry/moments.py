@@ -19,10 +19,11 @@ from spoonful.geometry.autodiff import applier
 from spoonful.geometry.checks import (
     all_known,
     check_choice,
-    check_correspondences,
+    matched,
     values_are_checked,
     working_dtype,
 )
+from spoonful.geometry.exact import or_one, trace
 
 Spreads = Literal["both", "source", "target", "none"]
 
@@ -55,8 +56,7 @@ class Moments(NamedTuple):
         """
         if self.source is None or self.target is None:
             raise ValueError("extent_ratio needs the moments of both clouds, spreads='both'")
-        sizes = [each.diagonal(dim1=-2, dim2=-1).sum(-1) for each in (self.source, self.target)]
-        return (sizes[0] / sizes[1]).sqrt()
+        return (trace(self.source) / trace(self.target)).sqrt()
 
     def per_start(self, starts: int) -> Moments:
         """The same moments for each of `starts` rotations a cloud: a new dimension at the end."""
@@ -79,8 +79,8 @@ def moments(
     """The weighted means of matched clouds, and the moments S, G and H about them.
 
     Args:
-        source: (..., N, 3).
-        target: (..., N, 3), the match of each source point.
+        source: (..., N, d), d = 2 or 3.
+        target: (..., N, d), the match of each source point.
         weights: (..., N), >= 0, of any total; equal weights if None. A negative weight is an
             error on the CPU. On an accelerator, where reading it would stall the queue, it makes
             that cloud's moments NaN.
@@ -99,8 +99,7 @@ def moments(
     tensor(1.)
     """
     check_choice("spreads", spreads, get_args(Spreads))
-    check_correspondences(source, target, weights, mask)
-    return checked_moments(source, target, weights, mask, spreads)
+    return checked_moments(*matched(source, target, weights, mask, flat=True), spreads)
 
 
 def checked_moments(
@@ -203,7 +202,7 @@ class _Moments(Function):
         if ctx.needs_input_grad[2] and own:
             # 0 * total: where the loss asks for means alone, `present` is empty and its sum an int.
             mean_own = sum(product.sum((-1, -2)) for product in present) + 0 * total
-            d_weights = (sum(own) - mean_own.unsqueeze(-1)) / _or_one(total).unsqueeze(-1)
+            d_weights = (sum(own) - mean_own.unsqueeze(-1)) / or_one(total).unsqueeze(-1)
         sound = H.sum((-1, -2)).isfinite() & (total > 0)
         if not all_known(sound):
             d_source, d_target = (
@@ -223,7 +222,7 @@ class _Moments(Function):
         )
         share, total = _shares(weights)
         s, t = source - source_mean.unsqueeze(-1), target - target_mean.unsqueeze(-1)
-        total = _or_one(total).unsqueeze(-1)
+        total = or_one(total).unsqueeze(-1)
         gain = (d_weights - weights * d_weights.sum(-1, keepdim=True) / total) / total
         gain = gain.unsqueeze(-2)
         moved_s, moved_t = share * d_source, share * d_target
@@ -244,11 +243,7 @@ _moments = applier(_Moments)
 def _shares(weights: Tensor) -> tuple[Tensor, Tensor]:
     """Each point's share (..., 1, N) of the total (...)."""
     total = weights.sum(-1)
-    return (weights / _or_one(total).unsqueeze(-1)).unsqueeze(-2), total
-
-
-def _or_one(total: Tensor) -> Tensor:
-    return torch.where(total == 0, 1, total)
+    return (weights / or_one(total).unsqueeze(-1)).unsqueeze(-2), total
 
 
 # Both products are elementwise: a matrix product may be rounded to TF32 or bfloat16.
@@ -256,11 +251,12 @@ def _or_one(total: Tensor) -> Tensor:
 
 def _outer_sum(a: Tensor, b: Tensor) -> Tensor:
     """`sum_n a_n b_n^T` of rows (..., 3, N), a row of the result at a time to hold little."""
-    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(3)], dim=-2)
+    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(a.shape[-2])], dim=-2)
 
 
 def _transform(matrix: Tensor, rows: Tensor) -> Tensor:
     """`matrix @ point` for each of the points in rows (..., 3, N)."""
     result = matrix[..., :, 0:1] * rows[..., 0:1, :]
-    result = torch.addcmul(result, matrix[..., :, 1:2], rows[..., 1:2, :])
-    return torch.addcmul(result, matrix[..., :, 2:3], rows[..., 2:3, :])
+    for i in range(1, rows.shape[-2]):
+        result = torch.addcmul(result, matrix[..., :, i : i + 1], rows[..., i : i + 1, :])
+    return result

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry.checks import (
-    check_correspondences,
     check_is_tensor,
+    matched,
     values_are_checked,
     working_dtype,
 )
@@ -29,7 +29,7 @@ def moments_packed(
     >>> moments_packed(ones, ones, torch.tensor([0, 2, 2, 5])).total
     tensor([2., 0., 3.])
     """
-    check_packed(source, target, offsets, weights)
+    check_packed(source, target, offsets, weights, flat=True)
     return checked_moments_packed(source, target, offsets, weights)
 
 
@@ -79,10 +79,17 @@ def checked_moments_packed(
     return Moments(source_mean, target_mean, outer(s, s), outer(t, t), outer(t, s), weight)
 
 
-def check_packed(source: Tensor, target: Tensor, offsets: Tensor, weights: Tensor | None) -> None:
+def check_packed(
+    source: Tensor,
+    target: Tensor,
+    offsets: Tensor,
+    weights: Tensor | None,
+    *,
+    flat: bool = False,
+) -> None:
     """Raise unless these are packed clouds of matched points."""
-    check_correspondences(source, target, weights, None)
-    if source.ndim != 2:
+    matched(source, target, weights, flat=flat)
+    if source.ndim != 2 or source.shape != target.shape:
         raise ValueError(f"packed clouds must have shape (M, 3), got {tuple(source.shape)}")
     check_is_tensor("offsets", offsets)
     if offsets.ndim != 1 or len(offsets) < 2:

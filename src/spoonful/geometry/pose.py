@@ -19,8 +19,8 @@ class Pose(NamedTuple):
     dimensions. In names, `T_target_source` reads "target from source".
 
     Attributes:
-        rotation: (..., 3, 3) proper rotation matrices.
-        translation: (..., 3).
+        rotation: (..., 3, 3) proper rotation matrices; (..., 2, 2) in the plane.
+        translation: (..., 3); (..., 2) in the plane.
 
     >>> quarter_turn = torch.tensor([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     >>> pose = Pose(quarter_turn, torch.tensor([0.0, 0, 5]))
@@ -56,9 +56,10 @@ class Pose(NamedTuple):
         return cls(matrix[..., :3, :3], matrix[..., :3, 3])
 
     def matrix(self) -> Tensor:
-        """The homogeneous matrices, (..., 4, 4)."""
+        """The homogeneous matrices, (..., 4, 4); (..., 3, 3) in the plane."""
         top = torch.cat([self.rotation, self.translation.unsqueeze(-1)], dim=-1)
-        bottom = top.new_tensor([0.0, 0.0, 0.0, 1.0]).expand(*top.shape[:-2], 1, 4)
+        size = top.shape[-1]
+        bottom = top.new_tensor([0.0] * (size - 1) + [1.0]).expand(*top.shape[:-2], 1, size)
         return torch.cat([top, bottom], dim=-2)
 
     def apply(self, points: Tensor) -> Tensor:
@@ -66,7 +67,7 @@ class Pose(NamedTuple):
 
         Leading dimensions broadcast: one cloud (N, 3) is moved by each of B poses to (B, N, 3).
         """
-        check_shape("points", points, "N", 3)
+        check_shape("points", points, "N", self.rotation.shape[-1])
         return rotate(self.rotation, points) + self.translation.unsqueeze(-2)
 
     def inverse(self) -> Pose:

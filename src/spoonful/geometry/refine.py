@@ -6,10 +6,11 @@ from torch import Tensor
 
 from spoonful.geometry import kernels
 from spoonful.geometry.checks import (
+    Matched,
     check_choice,
-    check_correspondences,
     check_count,
     check_start,
+    matched,
 )
 from spoonful.geometry.head import scaled_moments
 from spoonful.geometry.plan import FORMS, Form, Plan
@@ -58,9 +59,8 @@ def refine(
     True
     """
     check_count("iterations", iterations)
-    _check(source, target, rotation, weights, mask, form, check)
-    plan = Plan(iterations, form, "given")
-    return kernels.pose_head(source, target, weights, mask, rotation, plan)
+    points = _checked(source, target, rotation, weights, mask, form, check)
+    return kernels.pose_head(*points, rotation, Plan(iterations, form, "given"))
 
 
 def linearized_step(
@@ -97,12 +97,12 @@ def linearized_step(
             [ 1.,  1.,  0.],
             [ 0.,  0.,  1.]])
     """
-    _check(source, target, rotation, weights, mask, form, check)
-    m, _ = scaled_moments(source, target, weights, mask, spreads=form)
+    points = _checked(source, target, rotation, weights, mask, form, check)
+    m, _ = scaled_moments(*points, spreads=form)
     return step_moments(m, rotation, form=form)
 
 
-def _check(
+def _checked(
     source: Tensor,
     target: Tensor,
     rotation: Tensor,
@@ -110,7 +110,8 @@ def _check(
     mask: Tensor | None,
     form: str,
     values: bool,
-) -> None:
+) -> Matched:
     check_choice("form", form, FORMS)
-    check_correspondences(source, target, weights, mask)
-    check_start("rotation", rotation, source, values=values)
+    points = matched(source, target, weights, mask)
+    check_start("rotation", rotation, points.source, values=values)
+    return points

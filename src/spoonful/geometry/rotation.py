@@ -9,6 +9,8 @@ while H changes gives, by the implicit function theorem,
 
 one symmetric 3x3 solve, finite exactly where the best rotation is unique. (Differentiating the SVD
 divides by s_i^2 - s_j^2: NaN for equal singular values, where the rotation is perfectly smooth.)
+
+In the plane the rotation is that of the vector (H00 + H11, H10 - H01), and torch differentiates it.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known, check_tensor
+from spoonful.geometry.checks import all_known, check_float, check_tensor
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.so3 import rotation_from_vector, torque, turned, vee
-from spoonful.geometry.spread import spread_inverse
+from spoonful.geometry.spread import ROUNDINGS, spread_inverse
 
 
 def pose_from_moments(m: Moments) -> Pose:
@@ -53,20 +55,37 @@ def nearest_rotation(matrix: Tensor) -> Tensor:
     is the rotation again.
 
     Args:
-        matrix: (..., 3, 3).
+        matrix: (..., 3, 3), or (..., 2, 2).
 
     Returns:
-        (..., 3, 3) proper rotations, differentiable any number of times. `kabsch` says what happens
-        if several are equally near.
+        Proper rotations of the same shape, differentiable any number of times. `kabsch` says what
+        happens if several are equally near.
 
     >>> nearest_rotation(torch.diag(torch.tensor([1.01, 0.99, 1.0])))
     tensor([[1., 0., 0.],
             [0., 1., 0.],
             [0., 0., 1.]])
     """
+    if isinstance(matrix, Tensor) and matrix.shape[-2:] == (2, 2):
+        check_float("matrix", matrix)
+        return _in_the_plane(matrix)
     check_tensor("matrix", matrix, 3, 3)
     rotation: Tensor = _rotation(matrix)
     return rotation
+
+
+def _in_the_plane(cross: Tensor) -> Tensor:
+    """The best rotation (..., 2, 2); the identity without gradient if all are equally good."""
+    a = cross[..., 0, 0] + cross[..., 1, 1]
+    b = cross[..., 1, 0] - cross[..., 0, 1]
+    size = cross.detach().abs().amax((-1, -2))
+    least = ROUNDINGS * torch.finfo(cross.dtype).eps * size
+    unique = torch.hypot(a, b).detach() > least  # False for NaN
+    a, b = torch.where(unique, a, 1), torch.where(unique, b, 0)
+    length = torch.hypot(a, b)
+    cosine, sine = a / length, b / length
+    rotation = torch.stack([cosine, -sine, sine, cosine], -1).unflatten(-1, (2, 2))
+    return rotation + (size - size)[..., None, None]  # NaN where the cloud has NaN or inf
 
 
 def turn(rotation: Tensor, cross: Tensor, change: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
 from spoonful.geometry.checks import all_known
-from spoonful.geometry.exact import matmul3
+from spoonful.geometry.exact import matmul3, trace
 
 # An axis counts as undetermined when its resistance is below this many roundings of the whole.
 ROUNDINGS = 16.0
@@ -112,4 +112,4 @@ def _low_rank(X: Tensor, adjugate: Tensor, minors: Tensor, small: float) -> Tens
 
 
 def _trace(matrix: Tensor) -> Tensor:
-    return matrix.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+    return trace(matrix)[..., None, None]

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from spoonful.geometry.checks import (
     check_choice,
-    check_correspondences,
     check_count,
     check_start,
+    matched,
 )
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.head import scaled_moments
@@ -117,7 +117,7 @@ def stability(
     """
     check_choice("form", form, FORMS)
     check_count("iterations", iterations)
-    check_correspondences(source, target, weights, mask)
+    source, target, weights, mask = matched(source, target, weights, mask)
     m, unit = scaled_moments(source, target, weights, mask)
     if rotation is None:
         rotation = nearest_rotation(m.cross)

@@ -60,7 +60,7 @@ def usable(
             )
             and ready(source.device)
         )
-    if not plain(source, target, weights, mask, start, offsets) or off():
+    if not plain(source, target, weights, mask, start, offsets) or off() or not source.numel():
         return False
     if source.is_cuda:
         return cuda.available(source.device)

@@ -1,0 +1,400 @@
+"""Robust fits: Kabsch and similarity that reweight their matches by how well they fit.
+
+    minimise  sum_i w_i rho(|e_i|^2 / c^2),      e_i = target_i - (s R source_i + t)
+
+by reweighted rounds: weigh each match by rho'(|e|^2 / c^2), fit, repeat. The cut-off c follows from
+the noise of the points, given or estimated from the residuals.
+
+**The gradient** is that of the minimum, not of the rounds that led there. About the weighted mean
+of the source let J_i be the derivative of `s R source_i + t` by the pose. At the minimum
+F = sum_i w_i rho' J_i^T e_i is zero and stays so when the points move, hence
+
+    (N + C) d(pose) = dF,      C = sum_i 2 w_i rho'' / c^2 (J_i^T e_i)(J_i^T e_i)^T
+
+with N the Hessian of the weighted fit, which follows from the moments (`fit_hessian`). So the
+backward pass is one sum over the points for C, one solve with a 6x6 or 7x7 matrix, and the gradient
+of one weighted fit. It costs the same for any number of rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from spoonful.geometry.autodiff import applier
+from spoonful.geometry.checks import check_choice, check_count, matched
+from spoonful.geometry.exact import gram, matvec3, or_one, rotate
+from spoonful.geometry.head import prepared
+from spoonful.geometry.inverse import symmetric_inverse
+from spoonful.geometry.kabsch import kabsch
+from spoonful.geometry.moments import moments
+from spoonful.geometry.pose import Pose
+from spoonful.geometry.similarity import Similarity, fit_hessian, similarity
+from spoonful.geometry.so3 import torque, turned
+
+Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]
+
+# Cut-offs in standard deviations of one coordinate's noise. The first three keep 95 % of the
+# efficiency of least squares on Gaussian noise in three dimensions (`tests/geometry/test_robust`
+# computes them); the last is the 0.997 quantile of the length of such noise.
+CUTOFFS: dict[str, float] = {
+    "huber": 1.63,
+    "tukey": 5.49,
+    "geman-mcclure": 4.34,
+    "gnc-tls": 3.73,
+}
+# The median length of a Gaussian vector in three dimensions, in standard deviations.
+_MEDIAN_LENGTH = 1.5382
+# Rounds by default. Graduated non-convexity starts from a loss that is nearly convex.
+_ROUNDS = {"huber": 20, "tukey": 20, "geman-mcclure": 20, "gnc-tls": 40}
+
+
+class RobustFit(NamedTuple):
+    """A robust fit and how it was found.
+
+    Attributes:
+        pose: `Pose` or `Similarity`.
+        weights: (..., N), the factor of each match in the last round, 0 to 1. No gradient.
+        noise: (...), the standard deviation of one coordinate that the cut-off follows from.
+    """
+
+    pose: Any
+    weights: Tensor
+    noise: Tensor
+
+
+def robust_kabsch(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    loss: Loss = "geman-mcclure",
+    noise: float | Tensor | None = None,
+    start: Pose | None = None,
+    rounds: int | None = None,
+) -> RobustFit:
+    """The rigid pose that best maps source to target, with wrong matches weighted down.
+
+    "huber", "tukey" and "geman-mcclure" start from the weighted least-squares pose (or `start`) and
+    tolerate a minority of wrong matches. "gnc-tls" (graduated non-convexity with truncated least
+    squares, Yang et al. 2020) needs no start and tolerates nine random wrong matches of ten; its
+    matches are in or out.
+
+    Args:
+        source: (..., N, 3).
+        target: (..., N, 3), the match of each source point.
+        weights: (..., N), >= 0; equal weights if None.
+        mask: (..., N) bool; False removes a point.
+        loss: one of the four above.
+        noise: standard deviation of a right match's error along one axis, (...) or a number. None
+            estimates it from the median residual of the start and of each round (MAD). Either way
+            it is a constant for the gradient.
+        start: a pose to start from; "gnc-tls" then ignores matches beyond ten cut-offs from it.
+        rounds: how many times to weigh and fit; 20, and 40 for "gnc-tls", if None.
+
+    Returns:
+        `RobustFit` with a `Pose`. The gradient is that of the minimum, so it is exact once the
+        rounds have converged. Degenerate clouds are those of `kabsch`.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> source = torch.randn(200, 3, generator=generator)
+    >>> target = source + torch.tensor([1.0, 2.0, 3.0])
+    >>> target[:60] = torch.randn(60, 3, generator=generator)  # wrong matches
+    >>> fit = robust_kabsch(source, target, noise=0.01)
+    >>> fit.pose.translation.round(decimals=3)
+    tensor([1., 2., 3.])
+    """
+    return _robust(source, target, weights, mask, loss, noise, start, rounds, scaled=False)
+
+
+def robust_similarity(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    loss: Loss = "geman-mcclure",
+    noise: float | Tensor | None = None,
+    start: Similarity | None = None,
+    rounds: int | None = None,
+) -> RobustFit:
+    """`robust_kabsch` with a scale: the fit's pose is a `Similarity`.
+
+    >>> source = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    >>> target = 2 * source
+    >>> target[:50] = 0
+    >>> robust_similarity(source, target, loss="gnc-tls", noise=0.01).pose.scale.round(decimals=3)
+    tensor(2.)
+    """
+    return _robust(source, target, weights, mask, loss, noise, start, rounds, scaled=True)
+
+
+def _robust(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    loss: Loss,
+    noise: float | Tensor | None,
+    start: Pose | Similarity | None,
+    rounds: int | None,
+    *,
+    scaled: bool,
+) -> RobustFit:
+    check_choice("loss", loss, get_args(Loss))
+    rounds = _ROUNDS[loss] if rounds is None else rounds
+    check_count("rounds", rounds)
+    points = prepared(matched(source, target, weights, mask))
+    source, target, prior, unit, _ = points
+    deviation = None if noise is None else _positive(_noise(noise, source) * unit)
+    if start is not None:
+        start = start._replace(translation=start.translation * unit.unsqueeze(-1))
+    with torch.no_grad():
+        found, factors, deviation = _rounds(
+            source.detach(), target.detach(), prior.detach(), loss, deviation, start, rounds, scaled
+        )
+    cutoff = CUTOFFS[loss] * deviation
+    if loss == "gnc-tls":
+        # Matches are in or out, so the minimum is that of a fit with constant weights.
+        values = tuple((similarity if scaled else kabsch)(source, target, prior * factors))
+    else:
+        values = _minimum(source, target, prior, cutoff, *found, loss, scaled)
+    rotation, translation, *scale = (points.result(value) for value in values)
+    translation = translation / unit.unsqueeze(-1)
+    pose = Similarity(rotation, translation, *scale) if scaled else Pose(rotation, translation)
+    return RobustFit(pose, factors, points.result(deviation / unit))
+
+
+def _noise(noise: float | Tensor, source: Tensor) -> Tensor:
+    if not isinstance(noise, Tensor) and not 0 < noise < math.inf:
+        raise ValueError(f"noise must be positive and finite, got {noise!r}")
+    value = torch.as_tensor(noise, dtype=source.dtype, device=source.device).detach()
+    return value.expand(source.shape[:-2])
+
+
+def _rounds(
+    source: Tensor,
+    target: Tensor,
+    prior: Tensor,
+    loss: Loss,
+    noise: Tensor | None,
+    start: Pose | Similarity | None,
+    rounds: int,
+    scaled: bool,
+) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor]:
+    """The pose (R, t, s) after all rounds, the last factors (..., N), and the noise (...)."""
+    fit = similarity if scaled else kabsch
+    pose: Pose | Similarity = fit(source, target, prior) if start is None else start
+    squared = _squared(pose, source, target)
+    deviation = _median_noise(squared, prior) if noise is None else noise
+    first = None
+    factors = torch.ones_like(prior)
+    for k in range(rounds):
+        if noise is None:
+            deviation = _median_noise(squared, prior)
+        ratio = squared / (CUTOFFS[loss] * deviation).square().unsqueeze(-1)
+        if loss == "gnc-tls":
+            if first is None:
+                # The largest residual is on the convex branch of the first, smoothest loss. From a
+                # given start, matches within ten cut-offs count at first.
+                largest = torch.where(prior > 0, ratio, 0).amax(-1, keepdim=True)
+                first = 1 / (2 * largest - 1).clamp_min(1e-6)
+                first = first if start is None else first.clamp_min(_STARTED)
+            sharpness = first * (_SHARPEST / first).clamp_min(1) ** (k / max(1, rounds - 1))
+            factors = _truncated(ratio, sharpness) if k < rounds - 1 else (ratio < 1).to(ratio)
+        else:
+            factors = _factor(ratio, loss)
+        pose = fit(source, target, prior * factors)
+        squared = _squared(pose, source, target)
+    scale = pose.scale if isinstance(pose, Similarity) else torch.ones_like(deviation)
+    return (pose.rotation, pose.translation, scale), factors, deviation
+
+
+# At this sharpness the graduated loss differs from the truncated one by a hundredth.
+_SHARPEST = 100.0
+_STARTED = 0.01
+
+
+def _squared(pose: Pose | Similarity, source: Tensor, target: Tensor) -> Tensor:
+    return (target - pose.apply(source)).square().sum(-1)
+
+
+def _median_noise(squared: Tensor, prior: Tensor) -> Tensor:
+    """The noise of one coordinate whose median length is that of the weighted residuals."""
+    lengths = torch.where(prior > 0, squared.sqrt(), torch.nan)
+    median = lengths.nanmedian(-1).values.nan_to_num(1.0)
+    return _positive(median / _MEDIAN_LENGTH)
+
+
+def _positive(deviation: Tensor) -> Tensor:
+    """A noise whose square is a number: points that fit exactly have none."""
+    return deviation.clamp_min(torch.finfo(deviation.dtype).tiny ** 0.25)
+
+
+def _truncated(ratio: Tensor, sharpness: Tensor) -> Tensor:
+    """The factor of the graduated truncated loss: 1 below, 0 above, smooth between."""
+    middle = (sharpness * (sharpness + 1) / ratio.clamp_min(1e-30)).sqrt() - sharpness
+    return middle.clamp(0, 1)
+
+
+def _factor(ratio: Tensor, loss: str) -> Tensor:
+    """Rho' at |e|^2 / c^2: the factor of a match in the next fit."""
+    if loss == "huber":
+        return ratio.clamp_min(1).rsqrt()
+    if loss == "tukey":
+        return (1 - ratio).clamp_min(0).square()
+    return (1 + ratio).reciprocal().square()
+
+
+def _slope(ratio: Tensor, loss: str) -> Tensor:
+    """rho'': the derivative of `_factor`, at most 0."""
+    if loss == "huber":
+        outside = ratio.clamp_min(1)
+        return torch.where(ratio > 1, -0.5 * outside.rsqrt() / outside, 0)
+    if loss == "tukey":
+        return -2 * (1 - ratio).clamp_min(0)
+    inverse = (1 + ratio).reciprocal()
+    return -2 * inverse.square() * inverse
+
+
+class _Minimum(Function):
+    """The pose (R, t, s) of the minimum, which the rounds found, with its derivative."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        source: Tensor,
+        target: Tensor,
+        prior: Tensor,
+        cutoff: Tensor,
+        rotation: Tensor,
+        translation: Tensor,
+        scale: Tensor,
+        loss: str,
+        scaled: bool,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return rotation.clone(), translation.clone(), scale.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        *tensors, ctx.loss, ctx.scaled = inputs
+        ctx.save_for_backward(*tensors[:4], *output)
+        ctx.save_for_forward(*tensors[:4], *output)
+
+    @staticmethod
+    def backward(ctx: Any, d_R: Tensor, d_t: Tensor, d_s: Tensor) -> tuple[Tensor | None, ...]:
+        source, target, prior, cutoff, *pose = ctx.saved_tensors
+        at = _state(source, target, prior, cutoff, *pose, ctx.loss, ctx.scaled)
+        # The loss's gradient at the pose, as a gradient at its turn, shift and log-scale about
+        # the weighted mean of the source: t = shift - s R mean.
+        R, scale = at.rotation, at.scale
+        back = matvec3(R.mT, d_t)
+        turn = torque(R, d_R) - scale.unsqueeze(-1) * torch.linalg.cross(at.mean, back)
+        grow = scale * (d_s - (at.mean * back).sum(-1))
+        wanted = torch.cat([turn, d_t, grow.unsqueeze(-1)], -1)
+        answer = matvec3(at.inverse, wanted)
+        # Now the gradient of sum_i w rho' v_i . e_i by the points, v_i = J_i answer.
+        omega, shift, growth = answer[..., None, :3], answer[..., None, 3:6], answer[..., None, 6:]
+        v = at.push(omega, shift, growth)
+        along = (v * at.error).sum(-1)
+        weight = prior * at.factor
+        p = weight.unsqueeze(-1) * v + (prior * at.slope * along).unsqueeze(-1) * at.error
+        e = rotate(R.mT, weight.unsqueeze(-1) * at.error)
+        inner = growth * e - torch.linalg.cross(omega.expand_as(e), e) - rotate(R.mT, p)
+        d_source = scale[..., None, None] * inner
+        return d_source, p, at.factor * along, None, None, None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor, Tensor]:
+        source, target, prior, cutoff, *pose = ctx.saved_tensors
+        d_source, d_target, d_prior = (
+            torch.zeros_like(primal) if tangent is None else tangent
+            for primal, tangent in zip((source, target, prior), tangents[:3], strict=True)
+        )
+        at = _state(source, target, prior, cutoff, *pose, ctx.loss, ctx.scaled)
+        R, scale = at.rotation, at.scale
+        d_error = d_target - scale[..., None, None] * rotate(R, d_source)
+        d_factor = at.slope * (at.error * d_error).sum(-1)
+        changed = (d_prior * at.factor + prior * d_factor).unsqueeze(-1) * at.error
+        force = changed + (prior * at.factor).unsqueeze(-1) * d_error
+        weighted = (prior * at.factor).unsqueeze(-1) * rotate(R.mT, at.error)
+        # F = sum J^T (w e), and J moves with the source.
+        turn = torch.linalg.cross(d_source, weighted).sum(-2) * scale.unsqueeze(-1)
+        grow = (d_source * weighted).sum((-1, -2)) * scale
+        moved = at.pull(force) + torch.cat([turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1)
+        answer = matvec3(at.inverse, moved)
+        omega, shift, growth = answer[..., :3], answer[..., 3:6], answer[..., 6]
+        d_R, d_s = turned(R, omega), scale * growth
+        lever = matvec3(scale[..., None, None] * d_R + d_s[..., None, None] * R, at.mean)
+        return d_R, shift - lever, d_s
+
+
+_minimum = applier(_Minimum)
+
+
+class _State(NamedTuple):
+    """All that both directions of the derivative need, at the minimum."""
+
+    rotation: Tensor
+    scale: Tensor
+    mean: Tensor
+    arms: Tensor
+    error: Tensor
+    factor: Tensor
+    slope: Tensor
+    inverse: Tensor
+
+    def push(self, omega: Tensor, shift: Tensor, growth: Tensor) -> Tensor:
+        """J_i of a change of the pose, (..., N, 3)."""
+        moved = torch.linalg.cross(omega.expand_as(self.arms), self.arms) + growth * self.arms
+        return self.scale[..., None, None] * rotate(self.rotation, moved) + shift
+
+    def pull(self, force: Tensor) -> Tensor:
+        """sum_i J_i^T of forces (..., N, 3), (..., 7)."""
+        return _columns(self.rotation, self.scale, self.arms, force).sum(-2)
+
+
+def _columns(rotation: Tensor, scale: Tensor, arms: Tensor, force: Tensor) -> Tensor:
+    """`J_i^T force_i` for each point, (..., N, 7): turn, shift, growth."""
+    back = scale[..., None, None] * rotate(rotation.mT, force)
+    grow = (arms * back).sum(-1, keepdim=True)
+    return torch.cat([torch.linalg.cross(arms, back), force, grow], -1)
+
+
+def _state(
+    source: Tensor,
+    target: Tensor,
+    prior: Tensor,
+    cutoff: Tensor,
+    rotation: Tensor,
+    translation: Tensor,
+    scale: Tensor,
+    loss: str,
+    scaled: bool,
+) -> _State:
+    moved = scale[..., None, None] * rotate(rotation, source) + translation.unsqueeze(-2)
+    error = target - moved
+    c2 = cutoff.square().unsqueeze(-1)
+    ratio = error.square().sum(-1) / c2
+    factor, slope = _factor(ratio, loss), _slope(ratio, loss) * 2 / c2
+    # The derivative does not depend on the size of the factors; where no match fits, all are tiny.
+    largest = or_one((prior * factor).detach().amax(-1, keepdim=True))
+    factor, slope = factor / largest, slope / largest
+    weight = prior * factor
+    m = moments(source, target, weight, spreads="source")
+    arms = source - m.source_mean.unsqueeze(-2)
+    columns = _columns(rotation, scale, arms, error)
+    total = weight.sum(-1)  # the moments' own total passes no gradient
+    system = fit_hessian(m, rotation, scale, total) + gram(columns, prior * slope)
+    if not scaled:
+        system = system[..., :6, :6]
+    inverse = symmetric_inverse(system)
+    if not scaled:
+        inverse = torch.nn.functional.pad(inverse, (0, 1, 0, 1))
+    return _State(rotation, scale, m.source_mean, arms, error, factor, slope, inverse)

@@ -1,0 +1,89 @@
+"""Pose covariances cover the truth as often as they say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose, kabsch, random_rotation
+from spoonful.geometry.covariance import covariance, plane_covariance, to_ros
+from spoonful.geometry.point_to_plane import point_to_plane
+from spoonful.geometry.similarity import similarity
+from spoonful.geometry.so3 import vee
+
+FITS = 10_000
+QUANTILE = {6: 12.592, 7: 14.067}  # of chi-squared, 95 %
+
+
+def covered(truth: Pose, scale: float, found: Pose, spread: Tensor) -> float:
+    """The share of fits whose 95 % ellipsoid holds the truth."""
+    R = truth.rotation
+    parts = [vee(R.mT @ found.rotation) / 2, (found.translation - truth.translation) @ R]
+    if len(found) == 3:
+        parts.append(torch.log(found.scale / scale).unsqueeze(-1))
+    change = torch.cat(parts, -1)
+    squared = (change * torch.linalg.solve(spread, change)).sum(-1)
+    return float((squared < QUANTILE[change.shape[-1]]).double().mean())
+
+
+def scene(generator, n):
+    source = torch.randn(n, 3, generator=generator, dtype=torch.float64)
+    source = source * torch.tensor([2.0, 1, 0.5]) + torch.tensor([3.0, -1, 2])
+    rotation = random_rotation(generator=generator, dtype=torch.float64)
+    return source, Pose(rotation, torch.tensor([1.0, 2, 3], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("scale", [None, 1.7])
+@pytest.mark.parametrize("kind", ["known", "estimated", "each"])
+def test_the_ellipsoid_covers_the_truth_95_times_of_100(kind, scale, generator):
+    n = 60
+    source, truth = scene(generator, n)
+    spread = torch.rand(n, generator=generator, dtype=torch.float64) * 0.02 + 0.005
+    sigma = spread if kind == "each" else torch.full((n,), 0.02, dtype=torch.float64)
+    factor = scale or 1.0
+    shake = torch.randn(FITS, n, 3, generator=generator, dtype=torch.float64)
+    target = factor * source @ truth.rotation.mT + truth.translation + sigma[:, None] * shake
+    moving = source.expand_as(target)
+    weights = (1 / sigma.square()).expand(FITS, n) if kind == "each" else None
+    found = (similarity if scale else kabsch)(moving, target, weights)
+    noise = {"known": 0.02, "estimated": None, "each": sigma.expand(FITS, n)}[kind]
+    share = covered(truth, factor, found, covariance(moving, target, found, weights, noise=noise))
+    assert 0.94 <= share <= 0.96
+
+
+def test_the_ellipsoid_of_a_plane_fit_covers_the_truth(generator):
+    n = 80
+    target, truth = scene(generator, n)
+    normals = torch.nn.functional.normalize(
+        torch.randn(n, 3, generator=generator, dtype=torch.float64), dim=-1
+    )
+    moved = truth.inverse().apply(target)
+    shake = 0.01 * torch.randn(FITS, n, 1, generator=generator, dtype=torch.float64)
+    source = moved + shake * (normals @ truth.rotation)
+    onto, along = target.expand_as(source), normals.expand_as(source)
+    start = Pose(truth.rotation.expand(FITS, 3, 3), truth.translation.expand(FITS, 3))
+    found = point_to_plane(source, onto, along, start=start)
+    found = point_to_plane(source, onto, along, start=found)
+    spread = plane_covariance(source, onto, along, found, noise=0.01)
+    assert 0.94 <= covered(truth, 1.0, found, spread) <= 0.96
+
+
+def test_what_a_plane_leaves_free_has_no_variance(generator):
+    points = torch.rand(50, 3, generator=generator, dtype=torch.float64)
+    points[:, 2] = 0
+    up = torch.tensor([0.0, 0, 1], dtype=torch.float64).expand_as(points)
+    spread = plane_covariance(points, points, up, Pose.identity(dtype=torch.float64), noise=0.1)
+    assert spread.isfinite().all()
+    assert float(spread[5, 5]) > 0
+    torch.testing.assert_close(spread.diagonal()[2:5], torch.zeros(3, dtype=torch.float64))
+
+
+def test_ros_order_is_that_of_a_turned_frame(generator):
+    rotation = random_rotation(generator=generator, dtype=torch.float64)
+    pose = Pose(rotation, torch.zeros(3, dtype=torch.float64))
+    root = torch.randn(6, 6, generator=generator, dtype=torch.float64)
+    ours = root @ root.mT
+    change = torch.zeros(6, 6, dtype=torch.float64)
+    change[:3, 3:], change[3:, :3] = rotation, rotation
+    torch.testing.assert_close(to_ros(ours, pose), change @ ours @ change.mT)
