@@ -101,6 +101,7 @@ def test_gradient_equals_svd_autograd_where_that_is_finite(generator):
         torch.testing.assert_close(a.grad, b.grad, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.skipif(torch.__version__ < "2.8", reason="needs torch 2.8")
 def test_gradient_is_exact_at_equal_singular_values_where_svd_autograd_is_nan():
     source, target = (x.clone().requires_grad_() for x in ZOO["equal singular values"])
     svd_kabsch(source, target)[0][0, 1].backward()

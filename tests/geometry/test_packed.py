@@ -217,6 +217,7 @@ def test_first_and_second_derivatives_pass_their_checks():
     assert torch.autograd.gradgradcheck(fit, leaves)
 
 
+@pytest.mark.skipif(torch.__version__ < "2.8", reason="needs torch 2.8")
 @pytest.mark.slow
 def test_traced_by_dynamo_it_is_the_composite():
     leaves = draw(torch.float32)
