@@ -124,6 +124,7 @@ def test_runs_end_in_files_that_make_a_table_and_are_not_repeated(tmp_path, corp
     assert said == ["3 of 3 runs are there already"]
 
 
+@pytest.mark.slow
 def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_folder):
     options = {"data": corpora_folder, "device": "cpu"}
     todo = grid(["dcp"], [0], ["kabsch"])
@@ -246,6 +247,7 @@ def test_intervals_of_few_seeds_hold_the_truth_as_often_as_they_say(seeds, shape
     assert (found.p < 0.05) == found.decided
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5, 8])
 def test_welch_intervals_hold_the_truth_as_often_as_they_say(seeds):
     generator = torch.Generator().manual_seed(seeds)

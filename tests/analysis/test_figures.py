@@ -123,6 +123,7 @@ def test_small_matches_make_the_target_form_diverge_and_large_ones_the_source_fo
             assert short.facts[f"test, {form} form: {share}"] == (form == diverges)
 
 
+@pytest.mark.slow
 def test_measured_growth_is_rho_in_both_forms_and_precisions(drawings):
     rows = rows_of(drawings["divergence-vs-rho"])
     assert {(row["form"], row["geometry"]) for row in rows} == {

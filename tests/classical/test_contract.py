@@ -88,6 +88,7 @@ def test_padding_changes_nothing(method):
         assert not padded.weights[:, 128:].any()
 
 
+@pytest.mark.slow
 @each
 def test_the_order_of_points_does_not_matter(method):
     source, target, _ = easy.pair()
@@ -110,6 +111,7 @@ def test_units_and_offsets_do_not_matter(method):
     assert large.inlier_ratio == 1
 
 
+@pytest.mark.slow
 @each
 def test_float64_stays_float64_and_half_becomes_float32(method):
     source, target, _ = easy.pair()

@@ -68,6 +68,7 @@ def test_given_normals_are_used_unless_told_otherwise():
     assert easy.degrees_between(misled, truth) > 1
 
 
+@pytest.mark.slow
 def test_open3d_finds_no_better_poses():
     open3d = pytest.importorskip("open3d", exc_type=ImportError)
     library = open3d.pipelines.registration

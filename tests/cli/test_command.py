@@ -114,6 +114,7 @@ def test_bad_usage_exits_with_2_and_no_traceback(arguments, capsys):
     assert error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "missing", "said"),
     [
@@ -146,6 +147,7 @@ def test_a_models_card_is_found_by_its_method(name, capsys):
     assert shipped.DEFAULTS[name] in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_demo_registers_two_real_scans(tmp_path: Path, capsys):
     assert run(["demo", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -157,6 +159,7 @@ def test_demo_registers_two_real_scans(tmp_path: Path, capsys):
     assert sum(sizes) < 500_000
 
 
+@pytest.mark.slow
 def test_demo_registers_a_shape_with_a_network(tmp_path: Path, capsys):
     assert run(["demo", "--learned", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out

@@ -379,6 +379,7 @@ def test_a_table_of_pairs(
     assert json.loads(capsys.readouterr().out)["index"] == str(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--pairs", "pairs.csv"], ["--pairs=pairs.csv"]])
 def test_the_former_spelling_of_batch_works_and_names_the_new_one(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]

@@ -88,6 +88,7 @@ def test_scenes_are_found_in_every_layout(scene, monkeypatch):
         found(scene.parent)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::spoonful.data.threedmatch.MissingFragments")
 def test_no_scene_is_in_both_training_and_test(scene):
     root = scene.parent

@@ -80,6 +80,7 @@ def test_a_pipe_is_wide_and_a_name_whole(run, monkeypatch, columns, lines):
     assert columns or (len(row) == lines and " – " in row[1])  # noqa: RUF001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_compare_breaks_no_words(run, columns):
     run("evaluate", "identity", "best=truth", "--data", "toys.pt", "--out", "r", "--limit", "4")
@@ -101,6 +102,7 @@ def test_compare_refuses_results_of_different_protocols(run):
         run("compare", "r/identity-rpm-crop.json", "r/identity-rpm-jitter.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["dcp-clean", "rpm-clean", "rpm-crop"])
 def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protocol):
     found = []

@@ -478,6 +478,7 @@ def test_it_is_used_by_default_and_can_be_switched_off(monkeypatch):
     assert not kernels.usable(*inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.__version__ < "2.8", reason="needs torch 2.8")
 @needs_kernel
 def test_it_stays_away_from_tensors_that_stand_for_more_than_numbers():
