@@ -108,8 +108,8 @@ class _PoseHead(Function):
         traced = torch.compiler.is_compiling()
         if not traced and (torch.is_grad_enabled() or not plain(*gradients, *inputs)):
 
-            def poses(*x: Any) -> Pose:
-                return head.pose_head(*x[:3], x[4], x[3], plan, x[5], stacked=ctx.stacked)
+            def poses(s: Any, t: Any, w: Any, start: Any, mask: Any, offsets: Any) -> Pose:
+                return head.pose_head(s, t, w, mask, start, plan, offsets, stacked=ctx.stacked)
 
             return *_by_reference(inputs, gradients, wanted, poses)[:4], None, None, None, None
         # The turns of a perturbed start are constants.
