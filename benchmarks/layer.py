@@ -18,6 +18,7 @@ once backward and to write their gradients once, at the speed of a large copy.
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import subprocess
 import sys
@@ -31,8 +32,8 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tes
 
 from _harness import captured, in_a_row, machine, on_one_core, race, save, table
 from oracles import literal, plain
-from spoonful import SpoonfulLayer, kabsch
-from spoonful.geometry import kernels
+from spoonful import SpoonfulLayer, kabsch, similarity
+from spoonful.geometry import kernels, robust_kabsch
 
 CPU_SIZES = ["32x1024", "256x1024", "32x16384"]
 GPU_SIZES = ["32x1024", "256x1024", "1024x1024", "32x16384", "4096x4096"]
@@ -40,6 +41,7 @@ BYTES = 3 * 28  # of a point and its weight: read, read again, and their gradien
 ONE_CORE = ", all threads on one core"
 OURS, SVD, LITERAL = "ours: Kabsch + {n}", "SVD Kabsch alone", "SVD Kabsch + literal {n}"
 REFINEMENTS = (0, 1, 5, 10)
+ROUNDS = 5
 AIMS = [  # of Kabsch + 5 on one H200: size, column, milliseconds
     ("32x1024", "from Python, in a row", 0.6),
     ("32x1024", "in a graph", 0.035),
@@ -108,9 +110,14 @@ def contenders(
         with kernels.disabled():
             return ours(*inputs)
 
+    def reweighted(*inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        return robust_kabsch(*inputs, loss="geman-mcclure", noise=0.1, rounds=ROUNDS).pose
+
     runs = {
         OURS.format(n=iterations): our_step,
         "ours: Kabsch alone": step(kabsch, leaves),
+        "ours: similarity": step(similarity, leaves),
+        f"ours: robust Kabsch, {ROUNDS} rounds": step(reweighted, leaves),
         f"ours: Kabsch + {iterations}, packed": step(packed, flat),
         f"ours: Kabsch + {iterations}, kernels off": step(in_torch, leaves),
         SVD: step(plain.svd_kabsch, leaves),
@@ -121,9 +128,9 @@ def contenders(
     except ImportError:
         print("RoMa is not installed: its row is left out")
     else:
-        runs["RoMa, Kabsch alone"] = step(
-            lambda s, t, w: roma.rigid_points_registration(s, t, weights=w), leaves
-        )
+        for name, scaled in (("RoMa, Kabsch alone", False), ("RoMa, with scale", True)):
+            fit = functools.partial(roma.rigid_points_registration, compute_scaling=scaled)
+            runs[name] = step(fit, leaves)
     return runs
 
 

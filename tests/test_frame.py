@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spoonful.frame import Frame
-from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.geometry import Pose, plane_covariance, rotation_from_vector
 
 
 def cloud(seed: int, count: int) -> torch.Tensor:
@@ -30,6 +30,18 @@ def test_a_pose_goes_into_the_frame_and_back(seed: int, scale: float) -> None:
     back = frame.pose_out(inside)
     torch.testing.assert_close(back.rotation, truth.rotation)
     torch.testing.assert_close(back.translation, truth.translation, atol=1e-9 * scale, rtol=1e-9)
+
+
+def test_a_covariance_leaves_the_frame_as_that_of_the_clouds_own_fit() -> None:
+    source, normals = 10 * cloud(0, 40) + 3, torch.nn.functional.normalize(cloud(1, 40), dim=-1)
+    truth = Pose(turn(2), cloud(3, 1)[0])
+    target = truth.apply(source) + 0.1 * cloud(4, 40)
+    frame = Frame.of(source, target)
+    inside = (frame.source_in(source), frame.target_in(target), normals, frame.pose_in(truth))
+    torch.testing.assert_close(
+        frame.covariance_out(plane_covariance(*inside)),
+        plane_covariance(source, target, normals, truth),
+    )
 
 
 def test_poses_between_maps_keep_millimetres() -> None:

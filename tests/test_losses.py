@@ -9,11 +9,16 @@ from scipy.spatial.transform import Rotation
 
 from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.losses import (
+    circle_loss,
     dcp_loss,
     discounted,
     extent_loss,
+    info_nce_loss,
     inlier_loss,
+    isometry_loss,
+    match_loss,
     over_poses,
+    overlap_loss,
     point_loss,
     rpmnet_loss,
 )
@@ -221,3 +226,84 @@ def test_mistakes_are_named():
         extent_loss(source, source, mask=torch.ones(2, 5))
     with pytest.raises(TypeError, match=r"the mask of matches must be a torch\.Tensor, got list"):
         extent_loss(source, source, mask=[True])
+
+
+# ---- Losses on matches and features, against a loop over their equations -------------------------
+
+
+def draw(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_match_norms_are_means_over_coordinates():
+    matches, source = draw(2, 5, 3), draw(2, 5, 3, seed=1)
+    still = Pose.identity(2, dtype=torch.float64)
+    for norm, published in (("l1", F.l1_loss), ("l2", F.mse_loss)):
+        loss = match_loss(matches, still, source, norm=norm)
+        torch.testing.assert_close(loss, published(matches, source))
+
+
+def test_the_overlap_loss_weighs_both_classes_alike():
+    logits, truth = draw(3, 20), draw(3, 20, seed=1) > 1
+    total = 0.0
+    for row, right in zip(logits, truth, strict=True):
+        share = float(right.double().mean())
+        for x, y in zip(row.tolist(), right.tolist(), strict=True):
+            chance = 1 / (1 + math.exp(-x))
+            total -= (1 - share) * math.log(chance) if y else share * math.log(1 - chance)
+    assert float(overlap_loss(logits, truth)) == pytest.approx(total / 60)
+
+
+def test_info_nce_is_the_cross_entropy_of_the_matches():
+    f, g = draw(6, 4), draw(7, 4, seed=1)
+    match = torch.tensor([3, -1, 0, 6, -1, 2])
+    kept = match >= 0
+    expected = F.cross_entropy((f @ g.mT / 0.5)[kept], match[kept])
+    torch.testing.assert_close(info_nce_loss(f, g, match, temperature=0.5), expected)
+    assert float(info_nce_loss(f, g, torch.full((6,), -1))) == 0
+
+
+def test_the_circle_loss_is_its_equation():
+    f, g = F.normalize(draw(6, 4), dim=-1), F.normalize(draw(7, 4, seed=1), dim=-1)
+    apart = draw(6, 7, seed=2).abs()
+    apart[2] = 0.7  # no positives, no negatives
+
+    def side(d, apart):
+        found = []
+        for row, far in zip(d.tolist(), apart.tolist(), strict=True):
+            near = [x for x, a in zip(row, far, strict=True) if a < 0.5]
+            others = [x for x, a in zip(row, far, strict=True) if a > 1]
+            if near and others:
+                p = sum(math.exp(9 * max(x - 0.1, 0) * (x - 0.1)) for x in near)
+                n = sum(math.exp(9 * max(1.4 - x, 0) * (1.4 - x)) for x in others)
+                found.append(math.log(1 + p * n))
+        return sum(found) / len(found)
+
+    d = torch.cdist(f, g)
+    expected = (side(d, apart) + side(d.mT, apart.mT)) / 2
+    f.requires_grad_()
+    loss = circle_loss(f, g, apart, near=0.5, far=1.0, sharpness=9.0)
+    assert float(loss.detach()) == pytest.approx(expected)
+    (gradient,) = torch.autograd.grad(loss, f)
+    assert gradient.isfinite().all()
+
+
+def test_the_isometry_loss_is_its_equation_and_zero_for_a_moved_copy():
+    source, matches = draw(2, 6, 3), draw(2, 6, 3, seed=1)
+    expected = (torch.cdist(matches, matches) - torch.cdist(source, source)).square().mean()
+    torch.testing.assert_close(isometry_loss(matches, source), expected)
+    moved = random_pose(2).apply(source)
+    assert float(isometry_loss(moved, source)) == pytest.approx(0, abs=1e-20)
+    mask = torch.arange(6).expand(2, 6) < 4
+    torch.testing.assert_close(
+        isometry_loss(matches, source, mask=mask), isometry_loss(matches[:, :4], source[:, :4])
+    )
+
+
+def test_losses_on_features_name_the_argument():
+    with pytest.raises(ValueError, match="truth must be bool"):
+        overlap_loss(torch.zeros(4), torch.zeros(4))
+    with pytest.raises(ValueError, match="temperature"):
+        info_nce_loss(torch.eye(2), torch.eye(2), torch.tensor([0, 1]), temperature=0)
+    with pytest.raises(ValueError, match="norm"):
+        match_loss(draw(5, 3), Pose.identity(dtype=torch.float64), draw(5, 3), norm="l3")

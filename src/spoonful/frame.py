@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, hat
 from spoonful.geometry.exact import matmul3, matvec3
 
 
@@ -98,6 +98,17 @@ class Frame(NamedTuple):
         rotation = orthogonal(pose.rotation.double())
         shift = pose.translation.double() * self.scale.unsqueeze(-1) + self.target_center
         return Pose(rotation, shift - matvec3(rotation, self.source_center))
+
+    def covariance_out(self, covariance: Tensor) -> Tensor:
+        """The covariance (..., 6, 6) of `pose_out(pose)`, from that of a pose in the frame.
+
+        Both as `geometry.covariance` has them. A shift in the frame is one of the source's centre.
+        """
+        eye = torch.eye(3, dtype=torch.float64, device=self.scale.device)
+        turn = torch.cat([eye.expand(*self.scale.shape, 3, 3), 0 * hat(self.source_center)], -1)
+        shift = torch.cat([hat(self.source_center), self.scale[..., None, None] * eye], -1)
+        change = torch.cat([turn, shift], -2)
+        return matmul3(matmul3(change, covariance.double()), change.mT)
 
 
 def centroid(

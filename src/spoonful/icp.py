@@ -188,16 +188,15 @@ def icp_layer(
     if start is None:
         start = Pose.identity(*batch, dtype=dtype, device=source.device)
     # In one batch dimension, as the loop has it.
-    source, target, given = (
-        None if x is None else x.to(dtype).expand(*batch, -1, 3).reshape(-1, *x.shape[-2:])
-        for x in (source, target, normals)
-    )
+    source, target = (x.to(dtype).reshape(-1, *x.shape[-2:]) for x in (source, target))
+    planes = None if normals is None else normals.to(dtype).expand(*batch, -1, 3)
+    planes = None if planes is None else planes.reshape(target.shape)
     start = Pose(start.rotation.reshape(-1, 3, 3), start.translation.reshape(-1, 3)).to(dtype)
 
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = nearest(moved, target[rows])
         index = near.index.unsqueeze(-1).expand(-1, -1, 3)
-        along = None if given is None else given[rows].gather(-2, index)
+        along = None if planes is None else planes[rows].gather(-2, index)
         kept = near.squared_distance <= reach**2
         return Matches(target[rows].gather(-2, index), near.squared_distance, kept, along)
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from spoonful.geometry import Pose
 from spoonful.geometry.checks import check_choice, check_tensor
@@ -141,6 +142,7 @@ def match_loss(
     truth: Pose,
     source: Tensor,
     *,
+    norm: Literal["distance", "l1", "l2"] = "distance",
     mask: Tensor | None = None,
     reduction: Reduction = "mean",
 ) -> Tensor:
@@ -153,6 +155,8 @@ def match_loss(
         matches: (..., N, 3) the place each source point was matched to (`Registration.matches`).
         truth: (..., 3, 3) true poses.
         source: (..., N, 3).
+        norm: "distance" for Euclidean lengths; "l1" (REGTR, Yew and Lee 2022) and "l2" for the mean
+            over coordinates of |d| and of d^2, as in `point_loss`.
         mask: (..., N) bool, False where a point is padding or has no counterpart in the target.
         reduction: "mean" over all clouds, or "none".
 
@@ -168,10 +172,176 @@ def match_loss(
     check_tensor("matches", matches, *source.shape[-2:])
     check_leading("truth.rotation", truth.rotation, 2, "source", source, 2)
     check_leading("matches", matches, 2, "source", source, 2)
+    check_choice("norm", norm, ("distance", "l1", "l2"))
     miss = blank("matches", matches, mask) - truth.apply(blank("source", source, mask))
-    return _reduced(
-        masked_mean(torch.linalg.vector_norm(miss, dim=-1), mask, at_least=1), reduction
+    if norm == "distance":
+        miss = torch.linalg.vector_norm(miss, dim=-1)
+    else:
+        miss = (miss.abs() if norm == "l1" else miss.square()).mean(-1)
+    return _reduced(masked_mean(miss, mask, at_least=1), reduction)
+
+
+def overlap_loss(
+    logits: Tensor,
+    truth: Tensor,
+    *,
+    mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Binary cross-entropy of points in the overlap against those outside; both weigh alike.
+
+    For overlap and for matchability (Predator, Huang et al. 2021): each class is weighted by the
+    share of the other, so few points of one class are not outvoted.
+
+    Args:
+        logits: (..., N), before the sigmoid.
+        truth: (..., N) bool.
+        mask: (..., N) bool, False where a point is padding.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> overlap_loss(torch.zeros(4), torch.tensor([True, False, False, False]))
+    tensor(0.2599)
+    """
+    check_tensor("logits", logits, "N")
+    if not isinstance(truth, Tensor) or truth.dtype != torch.bool or truth.shape != logits.shape:
+        raise ValueError(f"truth must be bool with the shape of logits, {tuple(logits.shape)}")
+    share = masked_mean(truth.to(logits.dtype), mask, at_least=1).unsqueeze(-1)
+    each = functional.binary_cross_entropy_with_logits(
+        logits, truth.to(logits.dtype), reduction="none"
     )
+    return _reduced(
+        masked_mean(torch.where(truth, 1 - share, share) * each, mask, at_least=1), reduction
+    )
+
+
+def info_nce_loss(
+    source: Tensor,
+    target: Tensor,
+    match: Tensor,
+    *,
+    temperature: float = 0.1,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`mean_i -log(exp(f_i . g_m(i) / T) / sum_j exp(f_i . g_j / T))`: InfoNCE on features.
+
+    Van den Oord et al. 2018. All other target features are negatives.
+
+    Args:
+        source: (..., N, C) features; normalise them for cosines.
+        target: (..., M, C).
+        match: (..., N) int64, the target point that each source point matches; -1 for none.
+        temperature: T.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`. A cloud without matches costs 0.
+
+    >>> features = torch.eye(2)
+    >>> info_nce_loss(features, features, torch.tensor([0, -1]), temperature=1.0)
+    tensor(0.3133)
+    """
+    check_tensor("source", source, "N", "C")
+    check_tensor("target", target, "M", source.shape[-1])
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+    scores = (source @ target.mT / temperature).log_softmax(-1)
+    chosen = -scores.gather(-1, match.clamp_min(0).unsqueeze(-1)).squeeze(-1)
+    return _reduced(masked_mean(chosen, match >= 0, at_least=1), reduction)
+
+
+def circle_loss(
+    source: Tensor,
+    target: Tensor,
+    distance: Tensor,
+    *,
+    near: float,
+    far: float,
+    positive: float = 0.1,
+    negative: float = 1.4,
+    sharpness: float = 16.0,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`mean_i log(1 + sum_p exp(b_p (d_ip - P)) sum_n exp(b_n (Q - d_in)))`: circle loss.
+
+    Sun et al. 2020, on distances d of unit features as Predator (Huang et al. 2021) has it: p are
+    the target points near to point i, n those far from it, and the weights b_p = G (d_ip - P) and
+    b_n = G (Q - d_in), at least 0, are constants. Rows (source points) and columns (target points)
+    count alike.
+
+    Args:
+        source: (..., N, C) features, normalised here.
+        target: (..., M, C).
+        distance: (..., N, M) distances of the points under the true pose.
+        near: points nearer are positives.
+        far: points farther are negatives; those between are ignored.
+        positive: P, the feature distance that positives should have at most.
+        negative: Q, the feature distance that negatives should have at least.
+        sharpness: G.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`. Points without positives or negatives are left
+        out.
+
+    >>> features = torch.eye(2)
+    >>> apart = torch.tensor([[0.0, 9.0], [9.0, 0.0]])
+    >>> float(circle_loss(features, features, apart, near=1, far=2)) < 0.7  # log 2: nothing to push
+    True
+    """
+    check_tensor("source", source, "N", "C")
+    check_tensor("target", target, "M", source.shape[-1])
+    check_tensor("distance", distance, source.shape[-2], target.shape[-2])
+    unit = functional.normalize
+    cosine = unit(source, dim=-1) @ unit(target, dim=-1).mT
+    d = (2 - 2 * cosine).clamp_min(1e-12).sqrt()
+    pull, push = d - positive, negative - d
+    pulls = sharpness * pull.detach().clamp_min(0) * pull
+    pushes = sharpness * push.detach().clamp_min(0) * push
+    pulls = pulls.masked_fill(distance >= near, -torch.inf)
+    pushes = pushes.masked_fill(distance <= far, -torch.inf)
+    sides = []
+    for dim in (-1, -2):
+        used = (distance < near).any(dim) & (distance > far).any(dim)
+        # Selected before the sum: a row of -inf has no gradient.
+        kept = used.unsqueeze(dim)
+        total = sum(torch.where(kept, x, 0).logsumexp(dim) for x in (pulls, pushes))
+        sides.append(masked_mean(functional.softplus(total), used, at_least=1))
+    return _reduced((sides[0] + sides[1]) / 2, reduction)
+
+
+def isometry_loss(
+    matches: Tensor,
+    source: Tensor,
+    *,
+    mask: Tensor | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """`mean_ij (|q_i - q_j| - |p_i - p_j|)^2`: how far the matches q are from a rigid copy of p.
+
+    A rigid motion keeps all distances (Leordeanu and Hebert 2005). Zero for a mirrored copy, too.
+
+    Args:
+        matches: (..., N, 3) the place each source point was matched to.
+        source: (..., N, 3).
+        mask: (..., N) bool, False where a point is padding.
+        reduction: "mean" over all clouds, or "none".
+
+    Returns:
+        A scalar, or (...) with `reduction="none"`.
+
+    >>> source = torch.eye(3)
+    >>> isometry_loss(source + 5, source), isometry_loss(3 * source, source)
+    (tensor(0.), tensor(5.3333))
+    """
+    check_tensor("source", source, "N", 3)
+    check_tensor("matches", matches, *source.shape[-2:])
+    check_leading("matches", matches, 2, "source", source, 2)
+    theirs, ours = (_distances(blank("points", x, mask)) for x in (matches, source))
+    pairs = None if mask is None else (mask.unsqueeze(-1) & mask.unsqueeze(-2)).flatten(-2)
+    return _reduced(masked_mean((theirs - ours).square().flatten(-2), pairs, at_least=1), reduction)
 
 
 def extent_loss(
@@ -357,6 +527,13 @@ def _each(poses: Pose) -> list[Pose]:
         )
     rotations, translations = poses.rotation.unbind(-3), poses.translation.unbind(-2)
     return [Pose(R, t) for R, t in zip(rotations, translations, strict=True)]
+
+
+def _distances(cloud: Tensor) -> Tensor:
+    """(..., N, N) distances of points; points in one place have no gradient."""
+    squared = (cloud.unsqueeze(-2) - cloud.unsqueeze(-3)).square().sum(-1)
+    apart = squared > 0
+    return torch.where(apart, torch.where(apart, squared, 1).sqrt(), 0)
 
 
 def _square_radius(cloud: Tensor, share: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from geometry.zoo import zoo
-from spoonful.geometry import kabsch, random_rotation
+from spoonful.geometry import kabsch, kernels, random_rotation
 from spoonful.geometry.similarity import Similarity, similarity, similarity_packed
 
 RULES = ["source-to-target", "symmetric"]
@@ -63,6 +63,32 @@ def test_gradients_pass_gradcheck(rule, generator):
 
     assert torch.autograd.gradcheck(fit, inputs, check_forward_ad=True, fast_mode=True)
     assert torch.autograd.gradgradcheck(fit, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", ["batch", "mask", "packed", "scale alone"])
+def test_the_kernel_computes_what_torch_computes(kind, dtype, generator):
+    source, target, weights = (x.to(dtype) for x in clouds(generator, 3, n=700))
+
+    def run() -> tuple[torch.Tensor, ...]:
+        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
+        if kind == "packed":
+            flat = [x.flatten(0, 1) for x in leaves]
+            found = similarity_packed(*flat[:2], torch.tensor([0, 100, 900, 2100]), flat[2])
+        else:
+            mask = None if kind != "mask" else torch.arange(700) % 3 > 0
+            found = similarity(*leaves, mask)
+        shown = found[2:] if kind == "scale alone" else found
+        total = sum((value * value).sum() for value in shown)
+        return (*found, *torch.autograd.grad(total, leaves))
+
+    ours = run()
+    with kernels.disabled():
+        theirs = run()
+    for mine, other in zip(ours, theirs, strict=True):
+        size = float(other.detach().abs().max())
+        close = {"rtol": 0, "atol": size * (2e-5 if dtype == torch.float32 else 1e-12)}
+        torch.testing.assert_close(mine, other, **close)
 
 
 def test_bounds_clamp_the_scale_and_its_gradient(generator):

@@ -57,6 +57,15 @@ def test_the_same_seed_gives_the_same_result(scans, found):
     assert [c.score for c in again.candidates] == [c.score for c in found.candidates]
 
 
+def test_the_covariance_is_whole_in_the_record_and_two_numbers_for_reading(found):
+    record = found.summary()
+    covariance = torch.tensor(record["covariance"], dtype=torch.float64)
+    torch.testing.assert_close(covariance, covariance.mT)
+    assert float(torch.linalg.eigvalsh(covariance)[0]) > 0
+    assert 0 < record["deviation_degrees"] < 0.5
+    assert 0 < record["deviation"] < found.voxel
+
+
 def test_the_stops_lead_from_the_start_to_the_answer(found):
     assert list(found.poses) == ["start", "global", "refined", "final"]
     assert torch.equal(found.poses["start"].matrix(), torch.eye(4, dtype=torch.float64))

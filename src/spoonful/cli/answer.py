@@ -59,9 +59,12 @@ def show(
         ("method", f"{found.method}: {found.reason}" if found.reason else found.method),
     ]
     if rated:
-        lines.insert(
-            3, ("surface", f"RMSE {off}, median {middle} from these points to the target's surface")
-        )
+        surface = f"RMSE {off}, median {middle} from these points to the target's surface"
+        lines.insert(3, ("surface", surface))
+    if answered(found) and found.deviation is not None:
+        size = f"{found.deviation.length:.2g} {unit}".rstrip()
+        text = f"{found.deviation.degrees:.2g}° and {size} (standard deviations)"
+        lines.insert(2, ("precision", f"{text} by noise alone, not if matches are wrong"))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     console.print()

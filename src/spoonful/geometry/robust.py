@@ -289,11 +289,11 @@ class _Minimum(Function):
 
     @staticmethod
     def backward(ctx: Any, d_R: Tensor, d_t: Tensor, d_s: Tensor) -> tuple[Tensor | None, ...]:
-        source, target, prior, cutoff, *pose = ctx.saved_tensors
-        at = _state(source, target, prior, cutoff, *pose, ctx.loss, ctx.scaled)
+        source, target, prior, cutoff, R, t, s = ctx.saved_tensors
+        at = _state(source, target, prior, cutoff, R, t, s, ctx.loss, ctx.scaled)
         # The loss's gradient at the pose, as a gradient at its turn, shift and log-scale about
         # the weighted mean of the source: t = shift - s R mean.
-        R, scale = at.rotation, at.scale
+        scale = at.scale
         back = matvec3(R.mT, d_t)
         turn = torque(R, d_R) - scale.unsqueeze(-1) * torch.linalg.cross(at.mean, back)
         grow = scale * (d_s - (at.mean * back).sum(-1))
@@ -312,13 +312,13 @@ class _Minimum(Function):
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor, Tensor]:
-        source, target, prior, cutoff, *pose = ctx.saved_tensors
+        source, target, prior, cutoff, R, t, s = ctx.saved_tensors
         d_source, d_target, d_prior = (
             torch.zeros_like(primal) if tangent is None else tangent
             for primal, tangent in zip((source, target, prior), tangents[:3], strict=True)
         )
-        at = _state(source, target, prior, cutoff, *pose, ctx.loss, ctx.scaled)
-        R, scale = at.rotation, at.scale
+        at = _state(source, target, prior, cutoff, R, t, s, ctx.loss, ctx.scaled)
+        scale = at.scale
         d_error = d_target - scale[..., None, None] * rotate(R, d_source)
         d_factor = at.slope * (at.error * d_error).sum(-1)
         changed = (d_prior * at.factor + prior * d_factor).unsqueeze(-1) * at.error

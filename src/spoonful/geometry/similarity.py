@@ -18,10 +18,11 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from spoonful.geometry import kernels
 from spoonful.geometry.checks import check_choice, check_shape, matched
 from spoonful.geometry.exact import matmul3, or_one, rotate, trace
 from spoonful.geometry.head import scaled_moments
-from spoonful.geometry.moments import Moments
+from spoonful.geometry.moments import Moments, Spreads
 from spoonful.geometry.packed import check_packed
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.rotation import best_translation, nearest_rotation
@@ -111,9 +112,7 @@ def similarity(
     tensor([2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000, 2.5000])
     """
     _check_scale(scale, bounds)
-    points = matched(source, target, weights, mask, flat=True)
-    symmetric = isinstance(scale, str) and scale == "symmetric"
-    return _fit(*scaled_moments(*points, spreads="both" if symmetric else "source"), scale, bounds)
+    return _fit(*matched(source, target, weights, mask, flat=True), None, scale, bounds)
 
 
 def similarity_packed(
@@ -133,15 +132,37 @@ def similarity_packed(
     """
     _check_scale(scale, bounds)
     check_packed(source, target, offsets, weights, flat=True)
-    return _fit(*scaled_moments(source, target, weights, None, offsets), scale, bounds)
+    return _fit(source, target, weights, None, offsets, scale, bounds)
 
 
 def _fit(
-    m: Moments,
-    unit: Tensor | None,
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
     scale: ScaleRule | float | Tensor,
     bounds: tuple[float, float] | None,
 ) -> Similarity:
+    points = source, target, weights, mask, offsets
+    fitted = isinstance(scale, str) and scale == "source-to-target" and bounds is None
+    if fitted and source.shape[-1] == 3:
+        return Similarity(*kernels.similarity_head(*points, _in_torch))
+    return _in_torch(*points, scale, bounds)
+
+
+def _in_torch(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+    scale: ScaleRule | float | Tensor = "source-to-target",
+    bounds: tuple[float, float] | None = None,
+) -> Similarity:
+    """The fit in torch's own operations: the reference, and for all that has no kernel."""
+    spreads: Spreads = "both" if isinstance(scale, str) and scale == "symmetric" else "source"
+    m, unit = scaled_moments(source, target, weights, mask, offsets, spreads=spreads)
     rotation = nearest_rotation(m.cross)
     if isinstance(scale, str):
         factor = _fitted_scale(m, rotation, scale)

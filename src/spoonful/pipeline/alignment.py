@@ -14,7 +14,7 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud
 from spoonful.extras import require
 from spoonful.files import json_ready
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, hat
 from spoonful.pipeline.measures import SurfaceDistance, surface_distance
 from spoonful.pipeline.posefile import write_pose
 from spoonful.view.markup import escaped
@@ -53,6 +53,18 @@ class Matches(NamedTuple):
     weights: Tensor
 
 
+class Deviation(NamedTuple):
+    """Standard deviations of a pose along its weakest axes, of the points' noise alone.
+
+    Attributes:
+        degrees: of the rotation.
+        length: of the place of the source's middle, in the clouds' unit.
+    """
+
+    degrees: float
+    length: float
+
+
 @dataclass(frozen=True, repr=False)
 class Alignment:
     """A pose that maps source to target, how it was chosen and how far it can be trusted.
@@ -76,6 +88,9 @@ class Alignment:
         target: the target, likewise.
         voxel: edge of the grid the search worked on.
         notes: further remarks, one sentence each, such as points that were left out.
+        covariance: (6, 6) of the last fit: turn in radians, then shift, in the source's frame; see
+            `spoonful.geometry.covariance`. It is of the points' noise alone, not of a wrong match,
+            and zero along what the surfaces leave free. None if it was not estimated.
     """
 
     pose: Pose
@@ -96,6 +111,7 @@ class Alignment:
     target: Cloud
     voxel: float = 0.0
     notes: tuple[str, ...] = ()
+    covariance: Tensor | None = None
 
     def __repr__(self) -> str:
         """The main numbers and the pose, without the long matches, candidates and clouds."""
@@ -142,6 +158,20 @@ class Alignment:
         return self.confidence >= CONFIDENT
 
     @cached_property
+    def deviation(self) -> Deviation | None:
+        """The covariance as two numbers; None if there is none, or it is not finite."""
+        if self.covariance is None or not bool(self.covariance.isfinite().all()):
+            return None
+        # The shift of the source's middle: that of a far origin is mostly turn.
+        middle = self.source.points.double().mean(0)
+        eye = torch.eye(6, dtype=torch.float64)
+        change = torch.cat([eye[:3], torch.cat([-hat(middle), eye[:3, :3]], -1)])
+        about = change @ self.covariance @ change.mT
+        turn, shift = (torch.linalg.eigvalsh(part)[-1] for part in (about[:3, :3], about[3:, 3:]))
+        turn, shift = (part.clamp_min(0).sqrt() for part in (turn, shift))
+        return Deviation(float(torch.rad2deg(turn)), float(shift))
+
+    @cached_property
     def surface(self) -> SurfaceDistance:
         """Point-to-plane distances of the inliers, measured when they are first asked for."""
         return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
@@ -186,6 +216,9 @@ class Alignment:
             "seconds": self.seconds,
             "units_hint": self.units_hint,
             "voxel": self.voxel,
+            "covariance": None if self.covariance is None else self.covariance.tolist(),
+            "deviation_degrees": self.deviation.degrees if self.deviation else None,
+            "deviation": self.deviation.length if self.deviation else None,
             "poses": {name: pose.matrix().tolist() for name, pose in self.poses.items()},
             "candidates": [
                 {"name": c.name, "score": c.score, "seconds": c.seconds} for c in self.candidates

@@ -134,7 +134,7 @@ def register(
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
         onto = Index(pair.frame.target_in(some_of(clouds[1].points, _TARGET_POINTS, generator)))
-        refined, final = polish(pair, points, onto, judged.pose.at(0), generator=generator)
+        refined, final, spread = polish(pair, points, onto, judged.pose.at(0), generator=generator)
         pose = pair.frame.pose_out(final)
         inliers, rmse = _measure(some_of(points, _MEASURE_POINTS, generator), onto, final)
 
@@ -170,6 +170,7 @@ def register(
         target=clouds[1],
         voxel=pair.voxel,
         notes=notes_of(*clouds),
+        covariance=pair.frame.covariance_out(spread),
     )
 
 

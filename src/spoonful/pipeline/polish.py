@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, plane_covariance
 from spoonful.icp import Matches, descend, tukey
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
@@ -15,6 +15,8 @@ from spoonful.pipeline.prepare import Pair, chosen, normals_at
 _POINTS = 8000
 # A pose has settled when distances, in voxels, change by less.
 _SETTLED = 1e-4
+# How far apart points of the clouds themselves may be, in voxels.
+_REACH = 0.5
 
 
 def polish(
@@ -25,7 +27,7 @@ def polish(
     *,
     generator: torch.Generator,
     rounds: int = 6,
-) -> tuple[Pose, Pose]:
+) -> tuple[Pose, Pose, Tensor]:
     """Refine on the fine grid, then on the clouds themselves.
 
     Args:
@@ -37,7 +39,8 @@ def polish(
         rounds: on each of the two levels, at most.
 
     Returns:
-        The pose after the fine grid, and after the clouds; in voxels, float64.
+        The pose after the fine grid, that after the clouds, and the covariance (6, 6) of the
+        latter, see `plane_covariance`; in voxels, float64.
     """
     fine = pair.target.fine
     normals = normals_at(fine.points, fine)
@@ -47,8 +50,18 @@ def polish(
         refined = _icp(some, fine, normals, refined, reach, rounds)
     facing = normals[fine.nearest(target.points.float()).index]
     some = some_of(source, _POINTS, generator)
-    final = _icp(some, target, facing, refined, 0.5, rounds // 2)
-    return refined.at(0), final.at(0)
+    final = _icp(some, target, facing, refined, _REACH, rounds // 2).at(0)
+    return refined.at(0), final, _covariance(some.double(), target, facing, final)
+
+
+def _covariance(source: Tensor, target: Index, normals: Tensor, pose: Pose) -> Tensor:
+    """The covariance of the last fit, with the noise estimated from the distances to planes."""
+    near = target.nearest(pose.apply(source).to(target.points.dtype), reach=_REACH)
+    kept = near.squared_distance.isfinite()
+    if int(kept.sum()) <= 6:
+        return torch.full((6, 6), torch.nan, dtype=torch.float64)
+    onto, facing = target.points[near.index].double(), normals[near.index].double()
+    return plane_covariance(source, onto, facing, pose, mask=kept)
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:

@@ -33,7 +33,7 @@ class Call(ctypes.Structure):
             for name in (
                 *("source", "target", "weights", "mask", "offsets", "start"),
                 *("rotation", "translation", "state", "g_rotation", "g_translation"),
-                *("d_source", "d_target", "d_weights", "d_start"),
+                *("d_source", "d_target", "d_weights", "d_start", "factor", "g_factor"),
             )
         ),
     ]
@@ -50,7 +50,7 @@ def library(dtype: torch.dtype) -> ctypes.CDLL | None:
         loaded = ctypes.CDLL(str(path))
         for entry in (loaded.pose_head_forward, loaded.pose_head_backward):
             entry.argtypes, entry.restype = [ctypes.c_void_p], ctypes.c_int
-        if loaded.pose_head_state() != STATE:
+        if (loaded.pose_head_state(), loaded.pose_head_call()) != (STATE, ctypes.sizeof(Call)):
             raise OSError(f"{path} belongs to another version of spoonful")
     except (OSError, AttributeError) as error:  # of another machine, or of another version
         _log.debug("no compiled kernel, using torch's own operations: %s", error)

@@ -8,7 +8,7 @@ traced, are taken through the reference instead.
 # Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
 # operation from text.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from spoonful.geometry import head
 from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda, library
 from spoonful.geometry.kernels.switch import disabled, plain, usable
-from spoonful.geometry.plan import Plan
+from spoonful.geometry.plan import KABSCH, Plan
 from spoonful.geometry.pose import Pose
 
 
@@ -50,6 +50,29 @@ def pose_head(
             stacked,
         )
     )
+
+
+def similarity_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+    reference: Callable[..., Sequence[Tensor]],
+) -> Sequence[Tensor]:
+    """`reference(source, ...)`, the (R, t, s) of the best similarity; in C if that is possible."""
+    if source.device.type != "cpu" or not usable(source, target, weights, mask, None, offsets):
+        return reference(source, target, weights, mask, offsets)
+    dtype = working_dtype(source, target, weights)
+    found: Sequence[Tensor] = _SimilarityHead.apply(
+        _dense(source, dtype),
+        _dense(target, dtype),
+        None if weights is None else _dense(weights, dtype),
+        None if mask is None else mask.contiguous(),
+        None if offsets is None else offsets.to(torch.int64).contiguous(),
+        reference,
+    )
+    return found
 
 
 class _PoseHead(Function):
@@ -84,8 +107,11 @@ class _PoseHead(Function):
         plan, wanted = ctx.plan, ctx.needs_input_grad[:4]
         traced = torch.compiler.is_compiling()
         if not traced and (torch.is_grad_enabled() or not plain(*gradients, *inputs)):
-            found = _by_reference(inputs, gradients, wanted, plan, ctx.stacked)
-            return *found, None, None, None, None
+
+            def poses(s: Any, t: Any, w: Any, start: Any, mask: Any, offsets: Any) -> Pose:
+                return head.pose_head(s, t, w, mask, start, plan, offsets, stacked=ctx.stacked)
+
+            return *_by_reference(inputs, gradients, wanted, poses)[:4], None, None, None, None
         # The turns of a perturbed start are constants.
         own = [*wanted[:3], wanted[3] and plan.start == "given"]
         found = [
@@ -98,20 +124,70 @@ class _PoseHead(Function):
         return *found, None, None, None, None
 
 
+class _SimilarityHead(Function):
+    """Kabsch's pose and the scale of a similarity, in C."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        source: Tensor,
+        target: Tensor,
+        weights: Tensor | None,
+        mask: Tensor | None,
+        offsets: Tensor | None,
+        reference: Callable[..., Sequence[Tensor]],
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        size = _size(source, None, offsets, KABSCH)
+        batch = source.shape[:-2] if offsets is None else [size[0]]
+        R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
+        factor = source.new_empty(batch)
+        state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
+        ctx.reference = reference
+        ctx.set_materialize_grads(False)
+        saved = source, target, weights, mask, offsets, R, factor, state
+        ctx.save_for_backward(*saved)
+        _in_c("pose_head_forward", size, *saved, translation=t)
+        return R, t, factor
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        saved = ctx.saved_tensors
+        source, offsets = saved[0], saved[4]
+        wanted = ctx.needs_input_grad[:3]
+        if torch.is_grad_enabled() or not plain(*gradients, *saved):
+            found = _by_reference([*saved[:5]], gradients, wanted, ctx.reference)
+            return *found[:3], None, None, None
+        found = [torch.empty_like(x) if w else None for x, w in zip(saved[:3], wanted, strict=True)]
+        g_R, g_t, g_s = (None if g is None else _dense(g, source.dtype) for g in gradients)
+        _in_c(
+            "pose_head_backward",
+            _size(source, None, offsets, KABSCH),
+            *saved,
+            g_rotation=g_R,
+            g_translation=g_t,
+            g_factor=g_s,
+            **dict(zip(("d_source", "d_target", "d_weights"), found, strict=True)),
+        )
+        return *found, None, None, None
+
+
+def _in_c(entry: str, size: tuple[int, int, int], *saved: Any, **more: Tensor | None) -> None:
+    names = ("source", "target", "weights", "mask", "offsets", "rotation", "factor", "state")
+    library.call(entry, KABSCH, size, dict(zip(names, saved, strict=True)) | more)
+
+
 def _by_reference(
     inputs: list[Any],
     gradients: tuple[Tensor | None, ...],
     wanted: Sequence[bool],
-    plan: Plan,
-    stacked: bool,
+    reference: Callable[..., Sequence[Tensor]],
 ) -> list[Tensor | None]:
-    """Gradients that can themselves be differentiated, batched or traced."""
+    """Gradients of `reference(*inputs)` that can be differentiated, batched or traced."""
     again = torch.is_grad_enabled()
     with torch.enable_grad(), disabled():
         # Views, so that an input that was passed twice is two inputs here.
         leaves: list[Any] = [None if x is None else x.view_as(x) for x in inputs]
-        source, target, weights, start, mask, offsets = leaves
-        poses = head.pose_head(source, target, weights, mask, start, plan, offsets, stacked=stacked)
+        poses = reference(*leaves)
         chosen = [i for i, want in enumerate(wanted) if want]
         used = [i for i, g in enumerate(gradients) if g is not None and poses[i].requires_grad]
         found = torch.autograd.grad(
@@ -121,7 +197,7 @@ def _by_reference(
             create_graph=again,
             allow_unused=True,
         )
-    result: list[Tensor | None] = [None] * 4
+    result: list[Tensor | None] = [None] * len(inputs)
     for i, gradient in zip(chosen, found, strict=True):
         result[i] = gradient
     return result

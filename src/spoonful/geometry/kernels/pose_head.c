@@ -79,6 +79,9 @@ struct call {
     /* Backward only: gradients in, each optional, and out, each optional. */
     const REAL *g_rotation, *g_translation;
     REAL *d_source, *d_target, *d_weights, *d_start;
+    /* (clouds,), optional: the scale of a similarity, and in backward its gradient, optional. */
+    REAL *factor;
+    const REAL *g_factor;
 };
 
 /* The results for a cloud that backward needs; all double, so that Python can allocate a tensor. */
@@ -492,7 +495,7 @@ static void sum_block(const struct call *c, int64_t first, int n, struct sums *o
     lanes X[6] = {{0}}, H[9] = {{0}};
     double (*spread_of)[BLOCK] = c->target_form ? b.t : b.s;
     const double *middle = c->target_form ? mean + 3 : mean;
-    if (c->iterations)
+    if (c->iterations || c->factor)
         for (int i = 0; i < n; i += LANES) {
             lanes p[3], weighted;
             for (int k = 0; k < 3; k++) p[k] = AT(spread_of[k], i) - middle[k];
@@ -577,13 +580,21 @@ static int64_t pose_at(const struct call *c, int64_t cloud, int64_t iteration, i
     return first_pose(c, cloud) + (c->start_kind != GIVEN) + iteration * c->starts + start;
 }
 
-/* The paper's translation estimator, mean(target) - R mean(source). */
-static void best_translation(const struct state *state, const REAL *R, REAL *out)
+/* The scale of a similarity, tr(R^T H) / tr(S), at least 0; 1 for a source without extent. */
+static REAL best_factor(const REAL *R, const REAL *H, const REAL *S)
+{
+    REAL extent = S[0] + S[4] + S[8], along = 0;
+    for (int k = 0; k < 9; k++) along += R[k] * H[k];
+    return extent == 0 ? 1 : along < 0 ? 0 : along / extent;
+}
+
+/* The paper's translation estimator, mean(target) - factor R mean(source). */
+static void best_translation(const struct state *state, double factor, const REAL *R, REAL *out)
 {
     for (int i = 0; i < 3; i++) {
         double moved = 0;
         for (int j = 0; j < 3; j++) moved += R[3 * i + j] * state->source_mean[j];
-        out[i] = (REAL)(state->target_mean[i] - moved);
+        out[i] = (REAL)(state->target_mean[i] - factor * moved);
     }
 }
 
@@ -629,7 +640,9 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
     if (c->start_kind != GIVEN) {
         R = c->rotation + 9 * first_pose(c, cloud);
         nearest_rotation(H, R);
-        best_translation(state, R, c->translation + 3 * first_pose(c, cloud));
+        REAL factor = c->factor ? best_factor(R, H, X) : 1;
+        if (c->factor) c->factor[cloud] = factor;
+        best_translation(state, factor, R, c->translation + 3 * first_pose(c, cloud));
     }
     for (int64_t k = 0; k < c->starts; k++) {
         const REAL *now = R;
@@ -642,7 +655,7 @@ static void fit(const struct call *c, int64_t cloud, const struct sums *parts)
             int64_t at = pose_at(c, cloud, i, k);
             step(H, P, now, c->target_form, c->rotation + 9 * at);
             now = c->rotation + 9 * at;
-            best_translation(state, now, c->translation + 3 * at);
+            best_translation(state, 1, now, c->translation + 3 * at);
         }
     }
 }
@@ -658,16 +671,16 @@ struct push {
 };
 
 /* The gradient at a rotation, its own and what comes through the translation; and at the means. */
-static void gather(const struct state *state, const REAL *R, const REAL *g_R, const REAL *g_t,
-                   REAL *G, REAL *at_s, REAL *at_t)
+static void gather(const struct state *state, REAL factor, const REAL *R, const REAL *g_R,
+                   const REAL *g_t, REAL *G, REAL *at_s, REAL *at_t)
 {
     for (int i = 0; i < 9; i++) G[i] = g_R ? g_R[i] : 0;
     if (!g_t) return;
     for (int i = 0; i < 3; i++) {
         at_t[i] += g_t[i];
         for (int j = 0; j < 3; j++) {
-            G[3 * i + j] -= g_t[i] * (REAL)state->source_mean[j];
-            at_s[j] -= R[3 * i + j] * g_t[i];
+            G[3 * i + j] -= factor * g_t[i] * (REAL)state->source_mean[j];
+            at_s[j] -= factor * R[3 * i + j] * g_t[i];
         }
     }
 }
@@ -678,6 +691,7 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
     const int64_t kabsch = first_pose(c, cloud);
     const REAL *R = c->start_kind == GIVEN ? NULL : c->rotation + 9 * kabsch;
     const int refined = c->iterations && (c->g_rotation || c->g_translation);
+    const REAL factor = c->factor ? c->factor[cloud] : 1;
     REAL X[9], H[9], P[9], G[9], first[9], moved[9];
     REAL d_H[9] = {0}, d_P[9] = {0}, at_R[9] = {0}, at_s[3] = {0}, at_t[3] = {0};
     narrow(state->spread_of, X, 9);
@@ -686,8 +700,8 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
     memset(push, 0, sizeof *push);
     push->sound = finite9(H) && state->total > 0;
     if (R && finite9(R))
-        gather(state, R, MAYBE(c->g_rotation, 9 * kabsch), MAYBE(c->g_translation, 3 * kabsch),
-               at_R, at_s, at_t);
+        gather(state, factor, R, MAYBE(c->g_rotation, 9 * kabsch),
+               MAYBE(c->g_translation, 3 * kabsch), at_R, at_s, at_t);
 
     for (int64_t k = 0; k < c->starts; k++) {
         const int64_t mine = 9 * (cloud * c->starts + k);
@@ -704,7 +718,7 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
             const int64_t at = pose_at(c, cloud, i, k);
             const REAL *next = c->rotation + 9 * at;
             const REAL *now = i ? next - 9 * c->starts : start;
-            gather(state, next, MAYBE(c->g_rotation, 9 * at),
+            gather(state, 1, next, MAYBE(c->g_rotation, 9 * at),
                    MAYBE(c->g_translation, 3 * at), G, at_s, at_t);
             torque(next, G, own);
             for (int j = 0; j < 3; j++) pull[j] += own[j];
@@ -729,6 +743,17 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
         matmul(left, P, both);
         spread(both, d_X);
         for (int i = 0; i < 9; i++) push->present -= d_X[i] * X[i];
+    }
+    if (c->factor && X[0] + X[4] + X[8] > 0) {
+        /* factor = tr(R^T H) / tr(S). A turn of R leaves it as it is. */
+        REAL g = c->g_factor ? c->g_factor[cloud] : 0, along = 0;
+        for (int i = 0; i < 9; i++) along += R[i] * H[i];
+        for (int i = 0; c->g_translation && i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                g -= c->g_translation[3 * kabsch + i] * R[3 * i + j] * (REAL)state->source_mean[j];
+        g = along < 0 ? 0 : g / (X[0] + X[4] + X[8]);
+        for (int i = 0; i < 9; i++) d_H[i] += g * R[i];
+        for (int i = 0; i < 9; i += 4) d_X[i] = g * factor, push->present -= d_X[i] * X[i];
     }
     const REAL scale = push->scale = (REAL)state->scale;
     for (int i = 0; i < 3; i++) {
@@ -894,6 +919,9 @@ static void push_task(const struct work *work, int64_t block)
 
 /* How many doubles Python has to allocate for the state of a cloud. */
 EXPORT int pose_head_state(void) { return (int)(sizeof(struct state) / sizeof(double)); }
+
+/* The size of an argument, by which Python knows a library of another version. */
+EXPORT int pose_head_call(void) { return (int)sizeof(struct call); }
 
 EXPORT int pose_head_forward(const struct call *c)
 {
