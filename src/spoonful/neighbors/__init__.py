@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import torch
@@ -267,8 +268,11 @@ def _within(squared: Tensor, mask: Tensor | None, reach: float) -> Tensor:
 
 
 def _tree_maker() -> Callable[[Any], Any] | None:
+    """A function that makes a k-d tree of points; None without SciPy."""
     try:
         from scipy.spatial import cKDTree
     except ImportError:
         return None
-    return cKDTree
+    # By default SciPy splits at medians and shrinks the boxes of nodes. Among 5 million points of a
+    # surface that takes three times as long, and queries far from it up to 80 times.
+    return partial(cKDTree, balanced_tree=False, compact_nodes=False)
