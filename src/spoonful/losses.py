@@ -307,8 +307,8 @@ def circle_loss(
         used = (distance < near).any(dim) & (distance > far).any(dim)
         # Selected before the sum: a row of -inf has no gradient.
         kept = used.unsqueeze(dim)
-        total = sum(torch.where(kept, x, 0).logsumexp(dim) for x in (pulls, pushes))
-        sides.append(masked_mean(functional.softplus(total), used, at_least=1))
+        pull, push = (torch.where(kept, x, 0).logsumexp(dim) for x in (pulls, pushes))
+        sides.append(masked_mean(functional.softplus(pull + push), used, at_least=1))
     return _reduced((sides[0] + sides[1]) / 2, reduction)
 
 
