@@ -46,15 +46,28 @@ def rotate(matrix: Tensor, points: Tensor) -> Tensor:
 def gram(rows: Tensor, weights: Tensor) -> Tensor:
     """`sum_i w_i row_i row_i^T` of (..., N, n) rows under (..., N) weights, (..., n, n).
 
-    A row of the result at a time, so that nothing larger than the input is allocated.
-
     >>> gram(torch.tensor([[1.0, 2.0], [0.0, 1.0]]), torch.tensor([1.0, 3.0]))
     tensor([[1., 2.],
             [2., 7.]])
     """
-    weighted = rows * weights.unsqueeze(-1)
-    columns = weighted.split(1, dim=-1)
-    return torch.stack([(column * rows).sum(-2) for column in columns], -2)
+    across = rows.mT.contiguous()
+    return outer_sum(across * weights.unsqueeze(-2), across)
+
+
+# The next two take points as rows (..., 3, N): sums over points then run through contiguous memory.
+
+
+def outer_sum(a: Tensor, b: Tensor) -> Tensor:
+    """`sum_n a_n b_n^T` of rows (..., n, N), a row of the result at a time to hold little."""
+    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(a.shape[-2])], dim=-2)
+
+
+def transform(matrix: Tensor, rows: Tensor) -> Tensor:
+    """`matrix @ point` for each of the points in rows (..., 3, N)."""
+    result = matrix[..., :, 0:1] * rows[..., 0:1, :]
+    for i in range(1, rows.shape[-2]):
+        result = torch.addcmul(result, matrix[..., :, i : i + 1], rows[..., i : i + 1, :])
+    return result
 
 
 def trace(matrix: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from spoonful.geometry.checks import (
     values_are_checked,
     working_dtype,
 )
-from spoonful.geometry.exact import or_one, trace
+from spoonful.geometry.exact import or_one, outer_sum, trace, transform
 
 Spreads = Literal["both", "source", "target", "none"]
 
@@ -155,9 +155,9 @@ class _Moments(Function):
         source_mean, target_mean = (source * share).sum(-1), (target * share).sum(-1)
         s, t = source - source_mean.unsqueeze(-1), target - target_mean.unsqueeze(-1)
         ws = s * share
-        S = _outer_sum(s, ws) if spreads in ("both", "source") else None
-        G = _outer_sum(t, t * share) if spreads in ("both", "target") else None
-        return source_mean, target_mean, S, G, _outer_sum(t, ws), total
+        S = outer_sum(s, ws) if spreads in ("both", "source") else None
+        G = outer_sum(t, t * share) if spreads in ("both", "target") else None
+        return source_mean, target_mean, S, G, outer_sum(t, ws), total
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
@@ -178,16 +178,16 @@ class _Moments(Function):
         # from its present value to the point's own, `own` to be summed below.
         push_s, push_t, own, present = [], [], [], []
         if d_S is not None:
-            push_s.append(_transform(d_S + d_S.mT, s))
+            push_s.append(transform(d_S + d_S.mT, s))
             own.append((s * push_s[-1]).sum(-2) / 2)
             present.append(d_S * S)
         if d_G is not None:
-            push_t.append(_transform(d_G + d_G.mT, t))
+            push_t.append(transform(d_G + d_G.mT, t))
             own.append((t * push_t[-1]).sum(-2) / 2)
             present.append(d_G * G)
         if d_H is not None:
-            push_s.append(_transform(d_H.mT, t))
-            push_t.append(_transform(d_H, s))
+            push_s.append(transform(d_H.mT, t))
+            push_t.append(transform(d_H, s))
             own.append((t * push_t[-1]).sum(-2))
             present.append(d_H * H)
         if d_source_mean is not None:
@@ -228,12 +228,12 @@ class _Moments(Function):
         moved_s, moved_t = share * d_source, share * d_target
         d_S = d_G = None
         if ctx.spreads in ("both", "source"):
-            half = _outer_sum(s, moved_s)
-            d_S = half + half.mT + _outer_sum(s, gain * s)
+            half = outer_sum(s, moved_s)
+            d_S = half + half.mT + outer_sum(s, gain * s)
         if ctx.spreads in ("both", "target"):
-            half = _outer_sum(t, moved_t)
-            d_G = half + half.mT + _outer_sum(t, gain * t)
-        d_H = _outer_sum(t, moved_s + gain * s) + _outer_sum(moved_t, s)
+            half = outer_sum(t, moved_t)
+            d_G = half + half.mT + outer_sum(t, gain * t)
+        d_H = outer_sum(t, moved_s + gain * s) + outer_sum(moved_t, s)
         return (moved_s + gain * s).sum(-1), (moved_t + gain * t).sum(-1), d_S, d_G, d_H, None
 
 
@@ -244,19 +244,3 @@ def _shares(weights: Tensor) -> tuple[Tensor, Tensor]:
     """Each point's share (..., 1, N) of the total (...)."""
     total = weights.sum(-1)
     return (weights / or_one(total).unsqueeze(-1)).unsqueeze(-2), total
-
-
-# Both products are elementwise: a matrix product may be rounded to TF32 or bfloat16.
-
-
-def _outer_sum(a: Tensor, b: Tensor) -> Tensor:
-    """`sum_n a_n b_n^T` of rows (..., 3, N), a row of the result at a time to hold little."""
-    return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(a.shape[-2])], dim=-2)
-
-
-def _transform(matrix: Tensor, rows: Tensor) -> Tensor:
-    """`matrix @ point` for each of the points in rows (..., 3, N)."""
-    result = matrix[..., :, 0:1] * rows[..., 0:1, :]
-    for i in range(1, rows.shape[-2]):
-        result = torch.addcmul(result, matrix[..., :, i : i + 1], rows[..., i : i + 1, :])
-    return result

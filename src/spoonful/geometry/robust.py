@@ -27,14 +27,14 @@ from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
 from spoonful.geometry.checks import check_choice, check_count, matched
-from spoonful.geometry.exact import gram, matvec3, or_one, rotate
+from spoonful.geometry.exact import matmul3, matvec3, or_one, outer_sum, transform
 from spoonful.geometry.head import prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.kabsch import kabsch
-from spoonful.geometry.moments import moments
+from spoonful.geometry.moments import checked_moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.similarity import Similarity, fit_hessian, similarity
-from spoonful.geometry.so3 import torque, turned
+from spoonful.geometry.so3 import hat, torque, turned
 
 Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]
 
@@ -151,6 +151,8 @@ def _robust(
     check_count("rounds", rounds)
     points = prepared(matched(source, target, weights, mask))
     source, target, prior, unit, _ = points
+    # Points as rows (..., 3, N), too: what is computed for each runs through contiguous memory.
+    rows = source.mT.contiguous(), target.mT.contiguous()
     deviation = None if noise is None else _positive(_noise(noise, source) * unit)
     if start is not None:
         start = start._replace(translation=start.translation * unit.unsqueeze(-1))
@@ -163,7 +165,7 @@ def _robust(
         # Matches are in or out, so the minimum is that of a fit with constant weights.
         values = tuple((similarity if scaled else kabsch)(source, target, prior * factors))
     else:
-        values = _minimum(source, target, prior, cutoff, *found, loss, scaled)
+        values = _minimum(*rows, prior, cutoff, *found, loss, scaled)
     rotation, translation, *scale = (points.result(value) for value in values)
     translation = translation / unit.unsqueeze(-1)
     pose = Similarity(rotation, translation, *scale) if scaled else Pose(rotation, translation)
@@ -190,7 +192,8 @@ def _rounds(
     """The pose (R, t, s) after all rounds, the last factors (..., N), and the noise (...)."""
     fit = similarity if scaled else kabsch
     pose: Pose | Similarity = fit(source, target, prior) if start is None else start
-    squared = _squared(pose, source, target)
+    rows = source.mT.contiguous(), target.mT.contiguous()
+    squared = _squared(pose, *rows)
     deviation = _median_noise(squared, prior) if noise is None else noise
     first = None
     factors = torch.ones_like(prior)
@@ -210,7 +213,7 @@ def _rounds(
         else:
             factors = _factor(ratio, loss)
         pose = fit(source, target, prior * factors)
-        squared = _squared(pose, source, target)
+        squared = _squared(pose, *rows)
     scale = pose.scale if isinstance(pose, Similarity) else torch.ones_like(deviation)
     return (pose.rotation, pose.translation, scale), factors, deviation
 
@@ -221,7 +224,10 @@ _STARTED = 0.01
 
 
 def _squared(pose: Pose | Similarity, source: Tensor, target: Tensor) -> Tensor:
-    return (target - pose.apply(source)).square().sum(-1)
+    matrix = pose.rotation
+    if isinstance(pose, Similarity):
+        matrix = pose.scale[..., None, None] * matrix
+    return (target - transform(matrix, source) - pose.translation.unsqueeze(-1)).square().sum(-2)
 
 
 def _median_noise(squared: Tensor, prior: Tensor) -> Tensor:
@@ -300,14 +306,15 @@ class _Minimum(Function):
         wanted = torch.cat([turn, d_t, grow.unsqueeze(-1)], -1)
         answer = matvec3(at.inverse, wanted)
         # Now the gradient of sum_i w rho' v_i . e_i by the points, v_i = J_i answer.
-        omega, shift, growth = answer[..., None, :3], answer[..., None, 3:6], answer[..., None, 6:]
-        v = at.push(omega, shift, growth)
-        along = (v * at.error).sum(-1)
-        weight = prior * at.factor
-        p = weight.unsqueeze(-1) * v + (prior * at.slope * along).unsqueeze(-1) * at.error
-        e = rotate(R.mT, weight.unsqueeze(-1) * at.error)
-        inner = growth * e - torch.linalg.cross(omega.expand_as(e), e) - rotate(R.mT, p)
-        d_source = scale[..., None, None] * inner
+        eye = torch.eye(3, dtype=R.dtype, device=R.device)
+        change = hat(answer[..., :3]) + answer[..., 6, None, None] * eye
+        sized = scale[..., None, None] * R
+        v = transform(matmul3(sized, change), at.arms) + answer[..., 3:6, None]
+        along = (v * at.error).sum(-2)
+        weighted = (prior * at.factor).unsqueeze(-2)
+        p = weighted * v + (prior * at.slope * along).unsqueeze(-2) * at.error
+        d_source = transform(matmul3(sized, change).mT, weighted * at.error)
+        d_source = d_source - transform(sized.mT, p)
         return d_source, p, at.factor * along, None, None, None, None, None, None
 
     @staticmethod
@@ -319,15 +326,16 @@ class _Minimum(Function):
         )
         at = _state(source, target, prior, cutoff, R, t, s, ctx.loss, ctx.scaled)
         scale = at.scale
-        d_error = d_target - scale[..., None, None] * rotate(R, d_source)
-        d_factor = at.slope * (at.error * d_error).sum(-1)
-        changed = (d_prior * at.factor + prior * d_factor).unsqueeze(-1) * at.error
-        force = changed + (prior * at.factor).unsqueeze(-1) * d_error
-        weighted = (prior * at.factor).unsqueeze(-1) * rotate(R.mT, at.error)
+        d_error = d_target - transform(scale[..., None, None] * R, d_source)
+        d_factor = at.slope * (at.error * d_error).sum(-2)
+        changed = (d_prior * at.factor + prior * d_factor).unsqueeze(-2) * at.error
+        force = changed + (prior * at.factor).unsqueeze(-2) * d_error
+        weighted = (prior * at.factor).unsqueeze(-2) * transform(R.mT, at.error)
         # F = sum J^T (w e), and J moves with the source.
-        turn = torch.linalg.cross(d_source, weighted).sum(-2) * scale.unsqueeze(-1)
+        turn = torch.linalg.cross(d_source, weighted, dim=-2).sum(-1) * scale.unsqueeze(-1)
         grow = (d_source * weighted).sum((-1, -2)) * scale
-        moved = at.pull(force) + torch.cat([turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1)
+        moved = _columns(R, scale, at.arms, force).sum(-1)
+        moved = moved + torch.cat([turn, torch.zeros_like(turn), grow.unsqueeze(-1)], -1)
         answer = matvec3(at.inverse, moved)
         omega, shift, growth = answer[..., :3], answer[..., 3:6], answer[..., 6]
         d_R, d_s = turned(R, omega), scale * growth
@@ -339,9 +347,8 @@ _minimum = applier(_Minimum)
 
 
 class _State(NamedTuple):
-    """All that both directions of the derivative need, at the minimum."""
+    """All that both directions of the derivative need, at the minimum. Points are rows."""
 
-    rotation: Tensor
     scale: Tensor
     mean: Tensor
     arms: Tensor
@@ -350,21 +357,12 @@ class _State(NamedTuple):
     slope: Tensor
     inverse: Tensor
 
-    def push(self, omega: Tensor, shift: Tensor, growth: Tensor) -> Tensor:
-        """J_i of a change of the pose, (..., N, 3)."""
-        moved = torch.linalg.cross(omega.expand_as(self.arms), self.arms) + growth * self.arms
-        return self.scale[..., None, None] * rotate(self.rotation, moved) + shift
-
-    def pull(self, force: Tensor) -> Tensor:
-        """sum_i J_i^T of forces (..., N, 3), (..., 7)."""
-        return _columns(self.rotation, self.scale, self.arms, force).sum(-2)
-
 
 def _columns(rotation: Tensor, scale: Tensor, arms: Tensor, force: Tensor) -> Tensor:
-    """`J_i^T force_i` for each point, (..., N, 7): turn, shift, growth."""
-    back = scale[..., None, None] * rotate(rotation.mT, force)
-    grow = (arms * back).sum(-1, keepdim=True)
-    return torch.cat([torch.linalg.cross(arms, back), force, grow], -1)
+    """`J_i^T force_i` for each point, (..., 7, N): turn, shift, growth."""
+    back = transform(scale[..., None, None] * rotation.mT, force)
+    grow = (arms * back).sum(-2, keepdim=True)
+    return torch.cat([torch.linalg.cross(arms, back, dim=-2), force, grow], -2)
 
 
 def _state(
@@ -378,23 +376,24 @@ def _state(
     loss: str,
     scaled: bool,
 ) -> _State:
-    moved = scale[..., None, None] * rotate(rotation, source) + translation.unsqueeze(-2)
+    moved = transform(scale[..., None, None] * rotation, source) + translation.unsqueeze(-1)
     error = target - moved
     c2 = cutoff.square().unsqueeze(-1)
-    ratio = error.square().sum(-1) / c2
+    ratio = error.square().sum(-2) / c2
     factor, slope = _factor(ratio, loss), _slope(ratio, loss) * 2 / c2
     # The derivative does not depend on the size of the factors; where no match fits, all are tiny.
     largest = or_one((prior * factor).detach().amax(-1, keepdim=True))
     factor, slope = factor / largest, slope / largest
     weight = prior * factor
-    m = moments(source, target, weight, spreads="source")
-    arms = source - m.source_mean.unsqueeze(-2)
+    m = checked_moments(source.mT, target.mT, weight, None, "source")
+    arms = source - m.source_mean.unsqueeze(-1)
     columns = _columns(rotation, scale, arms, error)
     total = weight.sum(-1)  # the moments' own total passes no gradient
-    system = fit_hessian(m, rotation, scale, total) + gram(columns, prior * slope)
+    bent = outer_sum(columns * (prior * slope).unsqueeze(-2), columns)
+    system = fit_hessian(m, rotation, scale, total) + bent
     if not scaled:
         system = system[..., :6, :6]
     inverse = symmetric_inverse(system)
     if not scaled:
         inverse = torch.nn.functional.pad(inverse, (0, 1, 0, 1))
-    return _State(rotation, scale, m.source_mean, arms, error, factor, slope, inverse)
+    return _State(scale, m.source_mean, arms, error, factor, slope, inverse)
