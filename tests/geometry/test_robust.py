@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spoonful.geometry import random_rotation
+from spoonful.geometry import Pose, random_rotation
 from spoonful.geometry.robust import (
     CUTOFFS,
     _factor,
@@ -54,6 +54,14 @@ def test_graduated_non_convexity_finds_the_pose_among_seven_wrong_matches_of_ten
     source, target, rotation = matches(generator, 100, n=512, wrong=0.7, noise=0.01)
     found = robust_kabsch(source, target, loss="gnc-tls", noise=0.01)
     assert int((degrees(found.pose.rotation, rotation) < 1).sum()) >= 99
+
+
+def test_a_start_near_the_pose_is_kept_among_nineteen_wrong_matches_of_twenty(generator):
+    source, target, rotation = matches(generator, 4, n=1000, wrong=0.95, noise=0.01)
+    nearly = rotation @ random_rotation(4, max_degrees=5, generator=generator, dtype=torch.float64)
+    start = Pose(nearly, torch.zeros(4, 3, dtype=torch.float64))
+    found = robust_kabsch(source, target, loss="gnc-tls", noise=0.01, start=start)
+    assert float(degrees(found.pose.rotation, rotation).max()) < 1
 
 
 def test_weights_of_truncated_least_squares_are_zero_or_one(generator):

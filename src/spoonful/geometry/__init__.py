@@ -4,7 +4,8 @@ Clouds are (..., N, 3) with any leading batch dimensions; a pose maps source to 
 `target ~ R source + t`. Each module imports those before it: `so3` (hat and vee), `spread`,
 `plan`, `moments`, `packed`, `rotation`, `refinement`, `head` (the reference), `kernels` (the same,
 compiled), and the public functions: `kabsch`, `refine`, `layer` and `stability`; `similarity` (with
-a scale), `robust` (with wrong matches), `point_to_plane`, and `covariance` (of any of these fits).
+a scale), `inverse` (of the 6x6 systems that follow), `robust` (with wrong matches),
+`point_to_plane`, and `covariance` (of any of these fits).
 
 "The paper" is Agostinho et al., "(Just) A Spoonful of Refinements Helps the Registration Error Go
 Down", ICCV 2021; its equations are numbered as in arXiv:2108.03257.
