@@ -11,6 +11,7 @@ import asyncio
 import logging
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import h11
@@ -21,7 +22,23 @@ from spoonful.serve.limits import Limits
 
 def server_options(limits: Limits) -> dict[str, Any]:
     """The options of `uvicorn.Config` that enforce the limits on connections."""
+    most = max(1, open_files(4 * limits.connections) // 4)  # an upload opens up to three files
+    limits = replace(limits, connections=min(limits.connections, most))
     return {"http": type("Limited", (Connection,), {"limits": limits}), "ws": "none"}
+
+
+def open_files(wanted: int) -> int:
+    """Raise the number of files that this process may open to `wanted`, if it can; that number."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit on sockets
+        return wanted
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now == resource.RLIM_INFINITY or now >= wanted:
+        return wanted
+    more = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (more, most))
+    return more
 
 
 class Connection(H11Protocol):
