@@ -55,16 +55,14 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.due = self.latest()
         self.watch()
+        all_open = [other for other in self.connections if isinstance(other, Connection)]
         host = self.client and self.client[0]
-        theirs = [other for other in self.connections if other.client and other.client[0] == host]
-        for group, most in (
-            (theirs, self.limits.per_client),
-            (self.connections, self.limits.connections),
-        ):
+        theirs = [other for other in all_open if other.client and other.client[0] == host]
+        limits = self.limits
+        for group, most in ((theirs, limits.per_client), (all_open, limits.connections)):
             if len(group) > most:
                 # This connection is due last, so it is closed only if all others are served.
-                slowest = min(group, key=lambda other: (other.due, other is self))
-                slowest.close_now()
+                min(group, key=lambda other: (other.due, other is self)).close_now()
 
     def close_now(self) -> None:
         """Drop the connection without waiting for the client."""
