@@ -7,7 +7,7 @@
 - training: `kill -9` at random moments. Each run resumes, and ends with the weights of a run that
   was not killed.
 - batch: `kill -9` at random moments. After the last start every pair has one row.
-- serve: clients that send nothing, or a byte a second. Others are still answered.
+- serve: 500 clients that send a byte a second, beside 20 others. These are all answered.
 
 The exit code is 1 if anything else happens; the seed to repeat it is printed first.
 """
@@ -15,6 +15,7 @@ The exit code is 1 if anything else happens; the seed to repeat it is printed fi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -28,6 +29,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -158,20 +160,24 @@ def attack_server(seconds: float, clients: int) -> dict[str, object]:
     held: list[socket.socket] = []
     try:
         wait_for(port)
-        quiet = [ask(port) for _ in range(20)]
+        quiet = ask_together(port)
         upload = b"POST /register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n"
-        for i in range(clients):
-            held.append(socket.create_connection(("127.0.0.1", port), timeout=5))
-            held[-1].sendall(b"GET / HTTP/1.1\r\nHo" if i % 2 else upload)
-        beside = []
+        form = b"Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+        beside: list[float | None] = []
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            beside.append(ask(port))
-            for client in held:
+            while len(held) < clients:  # a client that was cut off comes again
+                begin = (b"GET / HTTP/1.1\r\nHo", upload, upload + form)[len(held) % 3]
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                with contextlib.suppress(OSError):
+                    held[-1].sendall(begin)
+            beside += ask_together(port)
+            for client in [*held]:
                 try:
                     client.send(b"x")
-                except OSError:
-                    continue  # the server has closed this one, as it should
+                except OSError:  # the server has closed this one, as it should
+                    held.remove(client)
+                    client.close()
             time.sleep(1)
     finally:
         for client in held:
@@ -210,6 +216,12 @@ def ask(port: int) -> float | None:
     return time.monotonic() - began
 
 
+def ask_together(port: int, count: int = 20) -> list[float | None]:
+    """The times of as many clients at once."""
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda _: ask(port), range(count)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="spoonful bench soak",
@@ -217,7 +229,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="for all attacks together")
-    parser.add_argument("--clients", type=int, default=200, help="slow clients of the server")
+    parser.add_argument("--clients", type=int, default=500, help="slow clients of the server")
     parser.add_argument("--seed", type=int, default=None, help="to repeat a run")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/soak.json")
     options = parser.parse_args()

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import h11
@@ -21,7 +22,23 @@ from spoonful.serve.limits import Limits
 
 def server_options(limits: Limits) -> dict[str, Any]:
     """The options of `uvicorn.Config` that enforce the limits on connections."""
+    most = max(1, open_files(4 * limits.connections) // 4)  # an upload opens up to three files
+    limits = replace(limits, connections=min(limits.connections, most))
     return {"http": type("Limited", (Connection,), {"limits": limits}), "ws": "none"}
+
+
+def open_files(wanted: int) -> int:
+    """Raise the number of files that this process may open to `wanted`, if it can; that number."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit on sockets
+        return wanted
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now == resource.RLIM_INFINITY or now >= wanted:
+        return wanted
+    more = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (more, most))
+    return more
 
 
 class Connection(H11Protocol):
@@ -38,16 +55,14 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.due = self.latest()
         self.watch()
+        all_open = [other for other in self.connections if isinstance(other, Connection)]
         host = self.client and self.client[0]
-        theirs = [other for other in self.connections if other.client and other.client[0] == host]
-        for group, most in (
-            (theirs, self.limits.per_client),
-            (self.connections, self.limits.connections),
-        ):
+        theirs = [other for other in all_open if other.client and other.client[0] == host]
+        limits = self.limits
+        for group, most in ((theirs, limits.per_client), (all_open, limits.connections)):
             if len(group) > most:
                 # This connection is due last, so it is closed only if all others are served.
-                slowest = min(group, key=lambda other: (other.due, other is self))
-                slowest.close_now()
+                min(group, key=lambda other: (other.due, other is self)).close_now()
 
     def close_now(self) -> None:
         """Drop the connection without waiting for the client."""

@@ -6,16 +6,6 @@ import os
 from dataclasses import dataclass
 
 
-def _connections() -> int:
-    """A quarter of the files that this process may open: an upload needs up to three more."""
-    try:
-        import resource
-    except ImportError:
-        return 128
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 256 if files == resource.RLIM_INFINITY else max(2, min(256, files // 4))
-
-
 @dataclass(frozen=True)
 class Limits:
     """Limits on size, time and number.
@@ -44,8 +34,8 @@ class Limits:
     upload_rate: float = 16e3
     stall_seconds: float = 10.0
     uploads: int = 2 * 2**30
-    connections: int = _connections()
-    per_client: int = max(1, _connections() // 2)
+    connections: int = 1024
+    per_client: int = 768
     seconds: float = 120.0
     memory: int = 4 * 2**30
     workers: int = max(1, min(4, (os.cpu_count() or 1)))
