@@ -42,10 +42,15 @@ _LIKENESS = 400
 _BEFORE = 2
 # A scan with fewer voxels on a pair's grid is never placed with confidence.
 _FEW = 150
-# A point that holds so little of the cloud's voxels says nothing about its grid.
+# At most so many voxels are filled for each point of a scan, see `suitable_edges`.
 _FILLED = 0.6
-# Grids differ by this factor, so that most pairs of a scan share one.
-_STEP = 2**0.5
+# A grid suits a pair whose own choice differs by at most this factor.
+_SUITS = 1.35
+# Edges of grids are powers of this.
+_STEP = 2**0.125
+
+# Tables in a folder are more often notes than scans: they are taken only by name.
+_IN_FOLDERS = tuple(suffix for suffix in FORMATS if suffix not in (".txt", ".csv", ".npz"))
 
 Progress = Callable[[str, int, int], None]
 J = TypeVar("J", bound=Job)
@@ -121,7 +126,7 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The files that are meant: files themselves, those of a folder, and those of a list.
 
     A `.txt` file whose first line names an existing file is a list: one file per line, relative
-    to the list's folder. Of a folder, the files with a known extension are taken, by name.
+    to the list's folder. Of a folder, all files of scans are taken except .txt, .csv and .npz.
 
     Raises:
         ValueError: there are fewer than two scans.
@@ -130,10 +135,10 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: list[Path] = []
     for given in map(Path, inputs):
         if given.is_dir():
-            inside = (path for path in given.iterdir() if path.suffix.lower() in FORMATS)
+            inside = (path for path in given.iterdir() if path.suffix.lower() in _IN_FOLDERS)
             own = sorted((path for path in inside if path.is_file()), key=_natural)
             if not own:
-                raise ValueError(f"{given}: the folder has no scans ({', '.join(FORMATS)})")
+                raise ValueError(f"{given}: the folder has no scans ({', '.join(_IN_FOLDERS)})")
             found += own
         elif not given.exists():
             raise FileNotFoundError(f"{given}: no such file or folder")
@@ -182,13 +187,16 @@ def align(
     if fixed is not None and Path(fixed).resolve() not in {path.resolve() for path in paths}:
         raise ValueError(f"fixed must be one of the scans, got {fixed}")
     check_folder("out", Path(out))
+    inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
+    if inside:
+        raise ValueError(f"out must not contain the scans, and {inside[0]} is in {out}")
     stages = _Stages(Path(out) / WORK, workers, progress)
     files = _names(paths)
     scans, unreadable = _read(stages, files, seed)
     copies = _copies(scans, None if fixed is None else Path(fixed).resolve(), files)
     names = [name for name in scans if name not in copies]
     edges, skipped, grids = _register(stages, names, scans, order, seed)
-    centers = {name: torch.tensor(scans[name]["center"]).double() for name in scans}
+    centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
     stages.tell("solving", 0, 1)
@@ -275,8 +283,8 @@ class _Stages:
         """The row of each job, by its id; only jobs without a row are run."""
         keys = {job.id: _hash(json.dumps(vars(job))) for job in jobs}
         rows = {}
-        for part in sorted(self.folder.glob(f"{stage}-*.jsonl")):
-            for row in rows_in(part):
+        for path in sorted(self.folder.glob(f"{stage}-*.jsonl")):
+            for row in rows_in(path):
                 if keys.get(row["id"]) == row["key"] and row["status"] != "failed":
                     rows[row["id"]] = row
         todo = [job for job in jobs if job.id not in rows]
@@ -339,12 +347,16 @@ def _register(
     if order == "sequence":
         pairs = [(i, j) for i, j in pairs if j - i <= _BEFORE]
     elif len(names) > _ALL_PAIRS:
-        own = {name: _grid(scans[name], scans[name])[0] for name in names}
+        own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
         pairs = _similar([described[name, own[name]] for name in names])
-    grids = {(i, j): _grid(scans[names[i]], scans[names[j]]) for i, j in pairs}
-    tried = [pair for pair in pairs if grids[pair][1] >= _FEW]
-    edges = {pair: grids[pair][0] for pair in tried}
+    rows = [(scans[names[i]], scans[names[j]]) for i, j in pairs]
+    grids = dict(zip(pairs, _grids(rows), strict=True))
+    edges = {
+        (i, j): edge
+        for (i, j), edge in grids.items()
+        if min(_voxels(scans[names[k]], edge) for k in (i, j)) >= _FEW
+    }
     needed = {(names[k], edge) for pair, edge in edges.items() for k in pair}
     described = _describe(stages, needed, scans, given)
     jobs = [
@@ -356,15 +368,15 @@ def _register(
         )
         for (i, j), edge in edges.items()
     ]
-    rows = stages.run("registering", jobs, register_described)
+    done = stages.run("registering", jobs, register_described)
     found = []
-    for name, row in rows.items():
+    for name, row in done.items():
         if row["status"] == "failed":
             source, target = name.split("\t")
             raise RuntimeError(f"registering {source} and {target} failed: {row['message']}")
         source, target = name.split("\t")
         found.append(row | {"source": source, "target": target})
-    return found, len(pairs) - len(tried), list(edges.values())
+    return found, len(pairs) - len(edges), list(edges.values())
 
 
 def _describe(
@@ -386,17 +398,30 @@ def _describe(
     return files
 
 
-def _grid(one: Row, other: Row) -> tuple[float, float]:
-    """The edge of a pair's grid, and how many voxels the smaller scan has on it, about."""
-    edges = [Edges(row["apt"], row["least"]) for row in (one, other)]
-    wanted = common_edge(*edges)
-    edge = _STEP ** round(math.log(wanted, _STEP))
-    if edge < max(edges[0].least, edges[1].least):
-        edge *= _STEP
-    counts = [
-        min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in (one, other)
-    ]
-    return edge, min(counts)
+def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
+    """An edge for each pair of scans: one that suits it, and as few different ones as possible."""
+    wanted, least = [], []
+    for pair in pairs:
+        edges = [Edges(row["apt"], row["least"]) for row in pair]
+        wanted.append(common_edge(*edges))
+        least.append(max(edge.least for edge in edges))
+    found = [0.0] * len(pairs)
+    left = list(range(len(pairs)))
+    while left:
+        middle = sorted(wanted[k] for k in left)[len(left) // 2]
+        # In small steps, so that one scan more seldom changes the grids of all others.
+        edge = _STEP ** math.ceil(math.log(middle, _STEP) - 1e-9)
+        near = [k for k in left if wanted[k] / _SUITS <= edge <= wanted[k] * _SUITS]
+        near = [k for k in near if edge >= least[k] or wanted[k] == middle]
+        for k in near:
+            found[k] = edge
+        left = [k for k in left if found[k] == 0]
+    return found
+
+
+def _voxels(row: Row, edge: float) -> float:
+    """About how many voxels a scan has on a grid."""
+    return float(min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2)
 
 
 def _similar(described: Sequence[str]) -> list[tuple[int, int]]:

@@ -76,9 +76,7 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
         edges: at most one for each pair of scans.
     """
     votes = loop_votes(edges)
-    used = [
-        k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT or votes[k] > 0
-    ]
+    used = [k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT or votes[k] > 0]
     weight = {k: edges[k].confidence * (1 + votes[k]) for k in used}
     agreed: list[int] = []
     for part in _parts(count, [(edges[k].source, edges[k].target) for k in used]):
@@ -114,9 +112,7 @@ def loop_votes(edges: Sequence[Edge]) -> list[int]:
     A loop closes if the product of its poses differs from the identity by no more than the sum of
     the covariances allows.
     """
-    number = {
-        frozenset((edge.source, edge.target)): k for k, edge in enumerate(edges)
-    }
+    number = {frozenset((edge.source, edge.target)): k for k, edge in enumerate(edges)}
     votes = [0] * len(edges)
     scans = sorted({scan for edge in edges for scan in (edge.source, edge.target)})
     for i, j, k in itertools.combinations(scans, 3):

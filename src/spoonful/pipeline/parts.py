@@ -20,11 +20,16 @@ class Job(Protocol):
     """Work for a process: a name, and the files it is about."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The name, different from those of other jobs."""
+
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """The file to work on."""
+
     @property
-    def target(self) -> str: ...
+    def target(self) -> str:
+        """The other file, or the file to write."""
 
 
 J = TypeVar("J", bound=Job)
