@@ -28,6 +28,7 @@ from spoonful.data.clouds.formats import FORMATS
 from spoonful.extras import require
 from spoonful.files import check_folder
 from spoonful.geometry import Pose
+from spoonful.locking import locked
 from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
@@ -176,6 +177,7 @@ def align(
 
     Raises:
         ValueError: fewer than two scans; `fixed` is none of them; an unknown `order`.
+        FolderInUse: another process writes to the folder.
     """
     began = time.perf_counter()
     require("gtsam", extra="align", why="Aligning several scans")
@@ -190,10 +192,24 @@ def align(
     inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
     if inside:
         raise ValueError(f"out must not contain the scans, and {inside[0]} is in {out}")
-    stages = _Stages(Path(out) / WORK, workers, progress)
-    files = _names(paths)
+    work = Path(out) / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work):
+        stages = _Stages(work, workers, progress)
+        return _align(stages, _names(paths), order, fixed, seed, began)
+
+
+def _align(
+    stages: _Stages,
+    files: Mapping[str, Path],
+    order: str,
+    fixed: str | os.PathLike[str] | None,
+    seed: int,
+    began: float,
+) -> Aligned:
     scans, unreadable = _read(stages, files, seed)
-    copies = _copies(scans, None if fixed is None else Path(fixed).resolve(), files)
+    held = None if fixed is None else Path(fixed).resolve()
+    copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
     edges, skipped, grids = _register(stages, names, scans, order, seed)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
@@ -205,7 +221,6 @@ def align(
     groups = [[names[k] for k in group] for group in solution.groups]
     for copy, original in copies.items():
         next(group for group in groups if original in group).append(copy)
-    held = None if fixed is None else Path(fixed).resolve()
     frames = [
         next((name for name in group if files[name].resolve() == held), group[0])
         for group in groups
@@ -227,7 +242,7 @@ def align(
         centers=centers,
         pairs=pairs,
         unreadable=unreadable,
-        copies={name: copies[name] for name in copies},
+        copies=copies,
         skipped=skipped,
         spacing=usual / 2,
         doubts=doubts_of(groups, pairs, unreadable),
@@ -277,7 +292,6 @@ class _Stages:
         self.folder = folder
         self.workers = workers or _cores()
         self.tell: Progress = progress or (lambda stage, done, total: None)
-        folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
         """The row of each job, by its id; only jobs without a row are run."""

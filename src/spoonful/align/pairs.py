@@ -10,7 +10,6 @@ from torch import Tensor
 from spoonful.align.scans import Described, load
 from spoonful.frame import Frame
 from spoonful.geometry import Pose
-from spoonful.neighbors import Index
 from spoonful.pipeline.confidence import confidence_of, freedom_of, statistics_of
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
@@ -66,8 +65,14 @@ def register_described(job: PairJob) -> Row:
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)
         if confidence >= LEAST:
-            onto = Index(target.cloud)
-            pose = polish(pair, source.cloud, onto, pose, generator=generator)[1]
+            pose = polish(
+                pair,
+                source.cloud.points,
+                target.cloud,
+                pose,
+                generator=generator,
+                normals=target.fine_normals,
+            )[1]
         pose = pose.to(torch.float64)
         covariance, rmse = covariance_of(source, target, pose, generator)
     return {
@@ -97,7 +102,7 @@ def covariance_of(
     near = target.scan.fine.nearest(pose.apply(points).float(), reach=1.0)
     on = near.squared_distance.isfinite()
     index = near.index[on]
-    normal = target.scan.fine_normals[index].double()
+    normal = target.fine_normals[index].double()
     partner = target.scan.fine.points[index].double()
     gap = ((pose.apply(points[on]) - partner) * normal).sum(-1)
     rms = float(gap.square().mean().sqrt()) if len(gap) else 1.0

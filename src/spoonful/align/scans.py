@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,14 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.field import Field
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.parts import Row
-from spoonful.pipeline.prepare import Scan, chosen, scan_on_grid, suitable_edges, thinned
+from spoonful.pipeline.prepare import (
+    Scan,
+    chosen,
+    normals_at,
+    scan_on_grid,
+    suitable_edges,
+    thinned,
+)
 from spoonful.pipeline.search import Description, describe
 
 # Points of a scan that a pose is polished on.
@@ -72,16 +78,18 @@ class Described(NamedTuple):
 
     Attributes:
         scan: its points and normals.
+        fine_normals: (F, 3) of the points of its fine grid, of either sign.
         description: its features and its field.
-        cloud: (N, 3) points of the file, in voxels.
+        cloud: (N, 3) points of the file, in voxels, indexed.
         center: (3,) float64, in the file's unit.
         edge: of the grid, in the file's unit.
         size: root mean square distance from the centre, in the file's unit.
     """
 
     scan: Scan
+    fine_normals: Tensor
     description: Description
-    cloud: Tensor
+    cloud: Index
     center: Tensor
     edge: float
     size: float
@@ -138,7 +146,7 @@ def describe_scan(job: DescribeJob) -> Row:
             "grid": scan.points,
             "normals": scan.normals,
             "fine": scan.fine.points,
-            "fine_normals": scan.fine_normals,
+            "fine_normals": normals_at(scan.fine.points, scan.fine),
             "given": scan.given,
             "features": describe(scan).features,
             "cloud": some,
@@ -157,13 +165,18 @@ def load(path: str) -> Described:
         Index(found["grid"]),
         found["normals"],
         Index(found["fine"]),
-        found["fine_normals"],
         found["given"],
     )
     description = Description(found["features"], Field(scan.points, scan.normals))
     size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
     return Described(
-        scan, description, found["cloud"], found["center"], found["edge"], max(size, math.ulp(0.0))
+        scan,
+        found["fine_normals"],
+        description,
+        Index(found["cloud"]),
+        found["center"],
+        found["edge"],
+        size,
     )
 
 
