@@ -8,7 +8,8 @@ its normals are left out. The sets:
 - `kitchen`: the fragments of `3dmatch/7-scenes-redkitchen` against `poses.npz`. A pair is right
   within 15 degrees and 0.3 m.
 - `bunny`: the range scans against `poses.json`. A pair is right within 5 degrees and 1 cm.
-- `both`: both folders thrown together. There must be two groups.
+- `both`: both folders thrown together. There must be two groups. Pairs within a folder are taken
+  from the sets before, if these are measured too; the time is then that of the rest.
 - `apart`: one scan of each source of `pairs`, brought to one size. Nothing belongs together.
 
 The error of a pose is that after the frame is fitted to the truth of the whole group: the turn in
@@ -95,7 +96,10 @@ def apart(root: Path) -> list[Scan]:
 
 
 def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, Pose]]:
-    """Write the scans, each moved at random; the kind and the true pose of each."""
+    """Write the scans, each moved at random, unless they are there already.
+
+    Returns the kind and the true pose of each.
+    """
     generator = torch.Generator().manual_seed(seed)
     truth = {}
     for scan in scans:
@@ -103,7 +107,9 @@ def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, 
         size = float((points - points.mean(0)).norm(dim=-1).mean())
         turn = random_rotation(generator=generator, dtype=torch.float64)
         motion = Pose(turn, 5 * size * torch.randn(3, generator=generator, dtype=torch.float64))
-        write_cloud(folder / f"{scan.name}.ply", Cloud(motion.apply(points)))
+        path = folder / f"{scan.name}.ply"
+        if not path.exists():
+            write_cloud(path, Cloud(motion.apply(points)))
         truth[scan.name] = (scan.kind, scan.pose.compose(motion.inverse()))
     return truth
 
@@ -149,14 +155,17 @@ def errors(
     ]
 
 
-def measure(kind: str, scans: list[Scan], workers: int, seed: int) -> list[str]:
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        truth = scatter(scans, folder, seed)
-        began = time.perf_counter()
-        found = align([folder], folder / "out", workers=workers)
-        write(found, folder / "out")
-        seconds = time.perf_counter() - began
+def measure(kind: str, scans: list[Scan], place: Path, workers: int, seed: int) -> list[str]:
+    kinds = list(dict.fromkeys(scan.kind for scan in scans))
+    truth = {}
+    for part in kinds:
+        (place / part).mkdir(exist_ok=True)
+        truth |= scatter([scan for scan in scans if scan.kind == part], place / part, seed)
+    began = time.perf_counter()
+    # One folder for all: `both` takes the pairs of either folder from the sets before.
+    found = align([place / part for part in kinds], place / "out", workers=workers)
+    write(found, place / "out")
+    seconds = time.perf_counter() - began
     right = [pair_right(found, k, truth) for k in range(len(found.pairs))]
     before = [k for k, pair in enumerate(found.pairs) if pair.confidence >= 0.7]
     after = [k for k, pair in enumerate(found.pairs) if pair.status == "kept"]
@@ -210,9 +219,11 @@ def main() -> None:
         "apart": apart,
     }
     rows = []
-    for kind in options.sets:
-        rows.append(measure(kind, makers[kind](options.data), options.workers, options.seed))
-        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        for kind in options.sets:
+            scans = makers[kind](options.data)
+            rows.append(measure(kind, scans, Path(place), options.workers, options.seed))
+            print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
     text = table(COLUMNS, rows)
     print(text)
     if options.save:

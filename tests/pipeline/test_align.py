@@ -159,7 +159,7 @@ def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
     truth = [random_pose(generator) for _ in range(8)]
     pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
     edges = measured(truth, pairs)
-    wrong = set(range(0, len(pairs), 3))
+    wrong = set(range(0, len(pairs), 4))
     for k in wrong:
         old = edges[k]
         edges[k] = Edge(old.source, old.target, random_pose(generator), old.covariance, 0.95)
@@ -176,7 +176,13 @@ def test_only_right_edges_get_votes_of_loops() -> None:
     edges = measured(truth, [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3)])
     last = edges[-1]
     edges[-1] = Edge(last.source, last.target, random_pose(generator), last.covariance, 0.9)
-    assert loop_votes(edges) == [1, 1, 1, 0, 0]
+    votes = loop_votes(edges)
+    assert votes.closed == [1, 1, 1, 0, 0]
+    assert votes.contradicted == [False] * 5  # which of the last two is wrong cannot be told
+    edges += measured(truth, [(1, 3)])
+    votes = loop_votes(edges)
+    assert votes.closed == [1, 2, 1, 1, 0, 1]
+    assert votes.contradicted == [False, False, False, False, True, False]
 
 
 def test_scans_without_a_trusted_edge_stay_in_groups_of_their_own() -> None:

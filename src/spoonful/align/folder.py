@@ -364,13 +364,9 @@ def _register(
         own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
         pairs = _similar([described[name, own[name]] for name in names])
-    rows = [(scans[names[i]], scans[names[j]]) for i, j in pairs]
-    grids = dict(zip(pairs, _grids(rows), strict=True))
-    edges = {
-        (i, j): edge
-        for (i, j), edge in grids.items()
-        if min(_voxels(scans[names[k]], edge) for k in (i, j)) >= _FEW
-    }
+    rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
+    tried = [pair for pair in pairs if _comparable(*rows[pair])]
+    edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
     needed = {(names[k], edge) for pair, edge in edges.items() for k in pair}
     described = _describe(stages, needed, scans, given)
     jobs = [
@@ -422,7 +418,10 @@ def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
     found = [0.0] * len(pairs)
     left = list(range(len(pairs)))
     while left:
-        middle = sorted(wanted[k] for k in left)[len(left) // 2]
+        # The coarsest first: the choice for some scans does not depend on much smaller ones.
+        coarse = max(wanted[k] for k in left) / _SUITS**2
+        alike = sorted(wanted[k] for k in left if wanted[k] >= coarse)
+        middle = alike[len(alike) // 2]
         # In small steps, so that one scan more seldom changes the grids of all others.
         edge = _STEP ** math.ceil(math.log(middle, _STEP) - 1e-9)
         near = [k for k in left if wanted[k] / _SUITS <= edge <= wanted[k] * _SUITS]
@@ -433,9 +432,11 @@ def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
     return found
 
 
-def _voxels(row: Row, edge: float) -> float:
-    """About how many voxels a scan has on a grid."""
-    return float(min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2)
+def _comparable(*pair: Row) -> bool:
+    """Whether both scans have enough voxels on a grid that suits both."""
+    edge = common_edge(*(Edges(row["apt"], row["least"]) for row in pair))
+    counts = [min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in pair]
+    return min(counts) >= _FEW
 
 
 def _similar(described: Sequence[str]) -> list[tuple[int, int]]:

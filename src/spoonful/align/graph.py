@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from spoonful.extras import require
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, hat
 
 # Edges less confident than this need a loop of three that closes.
 CONFIDENT = 0.7
@@ -76,20 +76,24 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
         edges: at most one for each pair of scans.
     """
     votes = loop_votes(edges)
-    used = [k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT or votes[k] > 0]
-    weight = {k: edges[k].confidence * (1 + votes[k]) for k in used}
+    used = [
+        k
+        for k, edge in enumerate(edges)
+        if votes.closed[k] or (edge.confidence >= CONFIDENT and not votes.contradicted[k])
+    ]
+    weight = {k: edges[k].confidence * (1 + votes.closed[k]) for k in used}
     agreed: list[int] = []
     for part in _parts(count, [(edges[k].source, edges[k].target) for k in used]):
-        own = [k for k in used if edges[k].source in part]
-        tree = _from_tree(part, edges, sorted(own, key=lambda k: -weight[k]))
-        kept = _robust(part, [edges[k] for k in own], tree) if len(own) >= len(part) else own
-        agreed += [own[k] for k in kept] if kept is not own else own
-    groups = _joined(count, [edges[k] for k in agreed])
+        own = sorted((k for k in used if edges[k].source in part), key=lambda k: -weight[k])
+        if len(own) >= len(part):  # else there are no loops, and no two edges can disagree
+            tree = _from_tree(part, edges, own)
+            own = [own[k] for k in _robust(part, [edges[k] for k in own], tree)]
+        agreed += own
+    groups = _joined(count, [edges[k] for k in agreed], _chances(edges, votes, agreed))
     number = {scan: g for g, group in enumerate(groups) for scan in group}
     poses = [Pose.identity(dtype=torch.float64) for _ in range(count)]
     for group in groups:
-        own = [k for k in agreed if number[edges[k].source] == number[edges[k].target]]
-        own = [k for k in own if edges[k].source in group]
+        own = [k for k in agreed if {edges[k].source, edges[k].target} <= {*group}]
         if own:
             tree = _from_tree(group, edges, sorted(own, key=lambda k: -weight[k]))
             found = _optimise(group, [edges[k] for k in own], tree)
@@ -106,29 +110,57 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
     return Solution(groups, poses, keep, off)
 
 
-def loop_votes(edges: Sequence[Edge]) -> list[int]:
-    """For each edge the number of loops of three edges that close with it.
+class Votes(NamedTuple):
+    """What loops of three edges say about each edge.
+
+    Attributes:
+        closed: for each edge, how many loops close with it.
+        contradicted: for each edge, True if no loop closes with it, and two edges that are in
+            closed loops contradict it.
+    """
+
+    closed: list[int]
+    contradicted: list[bool]
+
+
+def loop_votes(edges: Sequence[Edge]) -> Votes:
+    """Go around all loops of three edges.
 
     A loop closes if the product of its poses differs from the identity by no more than the sum of
     the covariances allows.
     """
-    number = {frozenset((edge.source, edge.target)): k for k, edge in enumerate(edges)}
-    votes = [0] * len(edges)
-    scans = sorted({scan for edge in edges for scan in (edge.source, edge.target)})
-    for i, j, k in itertools.combinations(scans, 3):
-        sides = [number.get(frozenset(pair)) for pair in ((i, j), (j, k), (i, k))]
-        if None in sides:
-            continue
-        a, b, c = (edges[side] for side in sides if side is not None)
-        # From i to j, to k, and back to i.
-        first, second, third = _towards(a, j), _towards(b, k), _towards(c, i)
-        around = third.compose(second.compose(first))
-        variance = sum(_spread(edge) for edge in (a, b, c))
-        if float((_vector(around).square() / variance).sum()) <= _CHI:
+    closed = [0] * len(edges)
+    loops = _loops(edges)
+    if not loops:
+        return Votes(closed, [False] * len(edges))
+    # Each edge both ways; from i to j, to k, and back to i.
+    ways = [_way(edge) for edge in edges] + [_way(edge, back=True) for edge in edges]
+    turns, shifts, spreads = (torch.stack(parts) for parts in zip(*ways, strict=True))
+    legs = torch.tensor([[side + len(edges) * back for side, back in loop] for loop in loops])
+    poses = [Pose(turns[leg], shifts[leg]) for leg in legs.unbind(1)]
+    around = poses[0]
+    spread = spreads[legs[:, 0]]
+    for leg, pose in zip(legs[:, 1:].unbind(1), poses[1:], strict=True):
+        # T exp(x) S = T S exp(Ad(S^-1) x).
+        carry = _adjoint(around.inverse())
+        spread = spread + carry @ spreads[leg] @ carry.mT
+        around = pose.compose(around)
+    error = _vector(around).unsqueeze(-1)
+    off = (error * torch.linalg.solve(spread, error)).sum((-2, -1))
+    open_loops = []
+    for loop, value in zip(loops, off.tolist(), strict=True):
+        sides = [side for side, _ in loop]
+        if value > _CHI:
+            open_loops.append(sides)
+        else:
             for side in sides:
-                assert side is not None
-                votes[side] += 1
-    return votes
+                closed[side] += 1
+    contradicted = [False] * len(edges)
+    for sides in open_loops:
+        alone = [side for side in sides if closed[side] == 0]
+        if len(alone) == 1:
+            contradicted[alone[0]] = True
+    return Votes(closed, contradicted)
 
 
 def disagreement(edge: Edge, poses: Sequence[Pose]) -> float:
@@ -138,23 +170,44 @@ def disagreement(edge: Edge, poses: Sequence[Pose]) -> float:
     return float((error @ torch.linalg.solve(edge.covariance, error)).clamp_min(0).sqrt())
 
 
+def _loops(edges: Sequence[Edge]) -> list[list[tuple[int, bool]]]:
+    """All loops of three edges: the edge of each leg, and whether it is taken backwards."""
+    number = {frozenset((edge.source, edge.target)): k for k, edge in enumerate(edges)}
+    scans = sorted({scan for edge in edges for scan in (edge.source, edge.target)})
+    found = []
+    for i, j, k in itertools.combinations(scans, 3):
+        sides = [number.get(frozenset(pair), -1) for pair in ((i, j), (j, k), (k, i))]
+        if min(sides) >= 0:
+            ends = zip(sides, (j, k, i), strict=True)
+            found.append([(side, edges[side].target != end) for side, end in ends])
+    return found
+
+
+def _way(edge: Edge, back: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """Rotation, translation and covariance of an edge, or of its inverse."""
+    if not back:
+        return edge.pose.rotation, edge.pose.translation, edge.covariance
+    inverse, carry = edge.pose.inverse(), _adjoint(edge.pose)
+    return inverse.rotation, inverse.translation, carry @ edge.covariance @ carry.mT
+
+
+def _adjoint(pose: Pose) -> Tensor:
+    """(..., 6, 6) that carries a small motion (w, v) through a pose: T exp(x) = exp(Ad x) T."""
+    rotation = pose.rotation
+    found = rotation.new_zeros(*rotation.shape[:-2], 6, 6)
+    found[..., :3, :3] = found[..., 3:, 3:] = rotation
+    found[..., 3:, :3] = hat(pose.translation) @ rotation
+    return found
+
+
 def _vector(pose: Pose) -> Tensor:
-    """A small motion as (w, v): its turn, in radians, and its shift."""
-    skew = pose.rotation - pose.rotation.mT
-    axis = torch.stack([skew[2, 1], skew[0, 2], skew[1, 0]])
-    sine = axis.norm() / 2
-    angle = torch.atan2(sine, (pose.rotation.trace() - 1) / 2)
-    return torch.cat([axis / (2 * sine).clamp_min(1e-12) * angle, pose.translation])
-
-
-def _towards(edge: Edge, scan: int) -> Pose:
-    return edge.pose if edge.target == scan else edge.pose.inverse()
-
-
-def _spread(edge: Edge) -> Tensor:
-    """(6,) variances of a turn and a shift, whatever the axis."""
-    turn, shift = edge.covariance.diagonal().split(3)
-    return torch.cat([turn.max().expand(3), shift.max().expand(3)])
+    """(..., 6) a small motion as (w, v): its turn, in radians, and its shift."""
+    skew = (pose.rotation - pose.rotation.mT) / 2
+    axis = torch.stack([skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]], -1)
+    sine = axis.norm(dim=-1, keepdim=True)
+    cosine = (pose.rotation.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) - 1) / 2
+    turn = axis / sine.clamp_min(1e-12) * torch.atan2(sine, cosine)
+    return torch.cat([turn, pose.translation], -1)
 
 
 def _parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
@@ -196,6 +249,8 @@ def _robust(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) 
     params = gtsam.GncLMParams(gtsam.LevenbergMarquardtParams())
     params.setLossType(gtsam.GncLossType.TLS)
     params.setKnownInliers([len(edges)])  # the factor that holds the first scan
+    # All weights are small at first: with the default they count as settled at once.
+    params.setWeightsTol(1e-9)
     optimizer = gtsam.GncLMOptimizer(graph, values, params)
     optimizer.setInlierCostThresholds(_CHI / 2)  # GTSAM's errors have a factor 1/2
     optimizer.optimize()
@@ -236,16 +291,27 @@ def _gtsam() -> Any:
     return require("gtsam", extra="align", why="Aligning several scans")
 
 
-def _joined(count: int, edges: Sequence[Edge]) -> list[list[int]]:
+def _chances(edges: Sequence[Edge], votes: Votes, agreed: Sequence[int]) -> list[float]:
+    """The probability of each edge that agreed to be right.
+
+    An edge that no loop confirms is trusted less if many confident edges turned out wrong.
+    """
+    taken = set(agreed)
+    sure = [k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT]
+    honest = sum(k in taken for k in sure) / max(1, len(sure))
+    return [edges[k].confidence * (1.0 if votes.closed[k] else honest) for k in agreed]
+
+
+def _joined(count: int, edges: Sequence[Edge], chances: Sequence[float]) -> list[list[int]]:
     """Groups of scans, joined as long as an edge between two groups is probably right."""
     groups = [[scan] for scan in range(count)]
     while len(groups) > 1:
         number = {scan: g for g, group in enumerate(groups) for scan in group}
         wrong: dict[tuple[int, int], float] = {}
-        for edge in edges:
+        for edge, chance in zip(edges, chances, strict=True):
             a, b = sorted((number[edge.source], number[edge.target]))
             if a != b:
-                wrong[a, b] = wrong.get((a, b), 1.0) * (1 - edge.confidence)
+                wrong[a, b] = wrong.get((a, b), 1.0) * (1 - chance)
         if not wrong:
             break
         a, b = min(wrong, key=lambda pair: wrong[pair])
