@@ -23,6 +23,7 @@ pytest.importorskip("gtsam", reason="needs the extra align")
 from spoonful.align.folder import Aligned, PairResult, align, doubts_of, list_scans
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.outputs import voxel_mean, write
+from spoonful.cli.app import run
 
 DIRECTIONS = [(1, 0, 0), (0.6, 0.8, 0), (-0.3, 0.8, 0.5), (0.5, 0.2, 0.9)]
 
@@ -32,11 +33,11 @@ def random_pose(generator: torch.Generator, shift: float = 3.0) -> Pose:
     return Pose(rotation, shift * torch.randn(3, generator=generator, dtype=torch.float64))
 
 
-def write_views(folder: Path) -> dict[str, Pose]:
+def write_views(folder: Path, count: int) -> dict[str, Pose]:
     """Views of one solid, each moved at random; the true pose of each."""
     generator = torch.Generator().manual_seed(5)
     truth = {}
-    for k, direction in enumerate(DIRECTIONS):
+    for k, direction in enumerate(DIRECTIONS[:count]):
         points = view(lumpy(4000, k), direction)
         motion = random_pose(generator)
         colors = torch.full(points.shape, 40 * k, dtype=torch.uint8)
@@ -49,13 +50,14 @@ def write_views(folder: Path) -> dict[str, Pose]:
 def views(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pose], Aligned]:
     """Views, an unreadable file, a copy, and what came of them."""
     folder = tmp_path_factory.mktemp("views")
-    truth = write_views(folder)
+    truth = write_views(folder, 4)
     (folder / "broken.ply").write_text("this is no scan")
     (folder / "zcopy.ply").write_bytes((folder / "view_1.ply").read_bytes())
     found = align([folder], folder / "out", fixed=folder / "view_2.ply", workers=2)
     return folder, truth, found
 
 
+@pytest.mark.slow
 def test_views_of_one_solid_are_one_group_at_their_true_poses(
     views: tuple[Path, dict[str, Pose], Aligned],
 ) -> None:
@@ -68,12 +70,14 @@ def test_views_of_one_solid_are_one_group_at_their_true_poses(
         assert distance < 0.15  # of translations 3 from the origin
 
 
+@pytest.mark.slow
 def test_the_fixed_scan_stays_where_it_is(views: tuple[Path, dict[str, Pose], Aligned]) -> None:
     _, _, found = views
     assert found.frames == ["view_2"]
     torch.testing.assert_close(found.poses["view_2"].matrix(), torch.eye(4, dtype=torch.float64))
 
 
+@pytest.mark.slow
 def test_unreadable_files_are_named_and_make_the_result_doubtful(
     views: tuple[Path, dict[str, Pose], Aligned],
 ) -> None:
@@ -83,6 +87,7 @@ def test_unreadable_files_are_named_and_make_the_result_doubtful(
     assert "broken.ply" in found.doubts[0]
 
 
+@pytest.mark.slow
 def test_a_copy_gets_the_pose_of_its_original(
     views: tuple[Path, dict[str, Pose], Aligned],
 ) -> None:
@@ -91,6 +96,7 @@ def test_a_copy_gets_the_pose_of_its_original(
     assert off_by(found.poses["zcopy"], found.poses["view_1"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_what_is_written_agrees_with_the_poses(
     views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
 ) -> None:
@@ -113,8 +119,9 @@ def test_what_is_written_agrees_with_the_poses(
     assert sum(line.startswith("EDGE_SE3:QUAT") for line in lines) == len(kept)
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
-    write_views(tmp_path)
+    write_views(tmp_path, 3)
     out = tmp_path / "out"
     code = (
         "from spoonful.align.folder import align\n"
@@ -137,7 +144,7 @@ def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
     assert found.confident
     first = next(step for step in told if step[0] == "registering")
     assert first[1] >= before >= 1
-    assert lines_of(out) == 6
+    assert lines_of(out) == 3
 
 
 def lines_of(out: Path) -> int:
@@ -246,3 +253,34 @@ def test_a_list_names_scans_relative_to_its_folder(tmp_path: Path) -> None:
     listed.write_text("s10.ply\ngone.ply\n")
     with pytest.raises(FileNotFoundError, match=r"gone\.ply"):
         list_scans([listed])
+
+
+@pytest.mark.slow
+def test_the_command_resumes_writes_and_says_what_is_doubtful(
+    views: tuple[Path, dict[str, Pose], Aligned], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _, found = views
+    arguments = ["align", str(folder), "--out", str(folder / "out"), "--voxel", "0.2", "--json"]
+    assert run(arguments) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["confident"] is False
+    assert len(printed["pairs"]) == len(found.pairs)
+    assert (folder / "out" / "merged.ply").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "at least two scans, got 1"),
+        (["--order", "random"], "--order must be one of any, sequence"),
+        (["--voxel", "wide"], "--voxel must be a length"),
+        (["--unit", "parsec"], "--unit must be one of"),
+    ],
+)
+def test_the_command_refuses_bad_input_with_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    scan = tmp_path / "one.ply"
+    write_cloud(scan, Cloud(torch.rand(50, 3)))
+    assert run(["align", str(scan), "--out", str(tmp_path / "out"), *options]) == 2
+    assert words in capsys.readouterr().err
