@@ -94,6 +94,10 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
     poses = [Pose.identity(dtype=torch.float64) for _ in range(count)]
     for group in groups:
         own = [k for k in agreed if {edges[k].source, edges[k].target} <= {*group}]
+        # Doubtful edges are less exact, too: they count only if the others do not connect all.
+        sure = [k for k in own if edges[k].confidence >= CONFIDENT]
+        if _connect(group, [edges[k] for k in sure]):
+            own = sure
         if own:
             tree = _from_tree(group, edges, sorted(own, key=lambda k: -weight[k]))
             found = _optimise(group, [edges[k] for k in own], tree)
@@ -225,6 +229,12 @@ def _parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
     for scan in range(count):
         parts.setdefault(find(scan), []).append(scan)
     return list(parts.values())
+
+
+def _connect(group: Sequence[int], edges: Sequence[Edge]) -> bool:
+    """Whether the edges, which are between scans of the group, connect all of them."""
+    pairs = [(edge.source, edge.target) for edge in edges]
+    return {*group} in [{*part} for part in _parts(max(group) + 1, pairs)]
 
 
 def _from_tree(part: Sequence[int], edges: Sequence[Edge], order: Sequence[int]) -> dict[int, Pose]:
