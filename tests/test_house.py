@@ -28,6 +28,7 @@ LAYERS = [
     {"training"},
     {"evaluation"},
     {"pipeline", "analysis"},
+    {"align"},
     {"serve"},
     {"cli"},
     {"__main__"},

@@ -11,7 +11,14 @@ from spoonful.workers import STOPPED
 # What a command needs beyond the `cli` extra: the extra that installs everything, and its modules.
 _REGISTER = ("register", ("scipy", "trimesh"))
 _SERVE = ("register,serve", ("scipy", "trimesh", "starlette", "uvicorn", "python_multipart"))
-NEEDS = {"register": _REGISTER, "batch": _REGISTER, "demo": _REGISTER, "serve": _SERVE}
+_ALIGN = ("register,align", ("scipy", "trimesh", "gtsam"))
+NEEDS = {
+    "register": _REGISTER,
+    "batch": _REGISTER,
+    "align": _ALIGN,
+    "demo": _REGISTER,
+    "serve": _SERVE,
+}
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from spoonful.cli import (
+    align,
     analyze,
     batch,
     bench,
@@ -45,6 +46,7 @@ app = typer.Typer(
 app.command(name="demo")(demo.demo)
 app.command(name="register", context_settings=register.TAKES_MORE)(register.register_command)
 app.command(name="batch")(batch.batch_command)
+app.command(name="align")(align.align_command)
 app.command(name="serve")(serve.serve_command)
 app.add_typer(data.app, name="data")
 data.app.command(name="show")(show.show)
@@ -73,6 +75,8 @@ def root(
       spoonful register a.ply b.pcd --report out.html
 
       spoonful batch pairs.csv --out results
+
+      spoonful align scans/ --out aligned    many scans, put together
 
       spoonful data show rpm-crop --item 3   an item of a protocol
 

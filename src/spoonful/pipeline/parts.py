@@ -7,13 +7,32 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from spoonful.pipeline.runner import PRELOAD, Request, run
 from spoonful.workers import TimeLimit, WarmWorker, Worker, WorkerDied
 
 Row = dict[str, Any]
 Task = Callable[[Request], Row]
+
+
+class Job(Protocol):
+    """Work for a process: a name, and the files it is about."""
+
+    @property
+    def id(self) -> str:
+        """The name, different from those of other jobs."""
+
+    @property
+    def source(self) -> str:
+        """The file to work on."""
+
+    @property
+    def target(self) -> str:
+        """The other file, or the file to write."""
+
+
+J = TypeVar("J", bound=Job)
 PARTS = "parts"
 # The columns of the results, and their values for a pair that failed.
 COLUMNS: Row = {
@@ -48,11 +67,11 @@ def register_pair(request: Request) -> Row:
 
 
 def run_here(
-    todo: Sequence[Request], task: Task, workers: int, timeout: float | None
+    todo: Sequence[J], task: Callable[[J], Row], workers: int, timeout: float | None
 ) -> Iterator[Row]:
-    """Register in processes of this machine; yields rows in the order in which they finish."""
+    """Run jobs in processes of this machine; yields rows in the order in which they finish."""
     pool: list[Worker] = [WarmWorker(task, preload=PRELOAD) for _ in range(workers)]
-    idle, busy = [*pool], dict[Any, tuple[Worker, Request, float]]()
+    idle, busy = [*pool], dict[Any, tuple[Worker, J, float]]()
     queue = iter(todo)
     left = len(todo)
     try:
@@ -110,11 +129,11 @@ def rows_in(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _row(request: Request, row: Row) -> Row:
+def _row(request: Job, row: Row) -> Row:
     return {"id": request.id, "source": request.source, "target": request.target, **row}
 
 
-def _failed(request: Request, error: Exception) -> Row:
+def _failed(request: Job, error: Exception) -> Row:
     return _row(request, {"status": "failed", "message": _message(error)})
 
 

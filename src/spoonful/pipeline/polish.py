@@ -27,6 +27,7 @@ def polish(
     *,
     generator: torch.Generator,
     rounds: int = 6,
+    normals: Tensor | None = None,
 ) -> tuple[Pose, Pose, Tensor]:
     """Refine on the fine grid, then on the clouds themselves.
 
@@ -37,13 +38,14 @@ def polish(
         pose: rotation (3, 3), between the scans.
         generator: chooses source points if there are very many.
         rounds: on each of the two levels, at most.
+        normals: of the target's fine grid, if they are known already.
 
     Returns:
         The pose after the fine grid, that after the clouds, and the covariance (6, 6) of the
         latter, see `plane_covariance`; in voxels, float64.
     """
     fine = pair.target.fine
-    normals = normals_at(fine.points, fine)
+    normals = normals_at(fine.points, fine) if normals is None else normals
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -96,7 +97,7 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
         ValueError: `voxel` is so small that the search could not compare each voxel with each.
     """
     generator = torch.Generator().manual_seed(seed)
-    source, target = (_thinned(cloud, generator) for cloud in (source, target))
+    source, target = (thinned(cloud, generator) for cloud in (source, target))
     if voxel is None:
         voxel = choose_voxel(source.points, target.points, generator)
     else:
@@ -108,8 +109,8 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
     return Pair(
-        _scan(frame.source_in(source.points), source.normals if given else None, askew),
-        _scan(frame.target_in(target.points), target.normals if given else None, straight),
+        scan_on_grid(frame.source_in(source.points), source.normals if given else None, askew),
+        scan_on_grid(frame.target_in(target.points), target.normals if given else None, straight),
         frame,
     )
 
@@ -125,7 +126,7 @@ def size_of(points: Tensor) -> float:
     return float((points - points.median(0).values).norm(dim=-1).median())
 
 
-def _thinned(cloud: Cloud, generator: torch.Generator) -> Cloud:
+def thinned(cloud: Cloud, generator: torch.Generator) -> Cloud:
     """At most `_MOST_RAW` points at random, and none that lie far away from all others."""
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
@@ -151,6 +152,34 @@ def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> 
         if _occupied(points, voxel) > most:
             voxel = max(voxel, _edge(points, most))
     return voxel
+
+
+class Edges(NamedTuple):
+    """Edges of grids for one cloud.
+
+    Attributes:
+        apt: leaves about `POINTS` points.
+        least: leaves as many points as the search takes, or as the cloud's spacing allows.
+    """
+
+    apt: float
+    least: float
+
+
+def suitable_edges(points: Tensor, generator: torch.Generator) -> Edges:
+    """The edges of grids that suit one cloud, for `common_edge`."""
+    some = _sample(points, generator)
+    filled = int(_FILLED * len(some))
+    return Edges(_edge(some, min(POINTS, filled)), _edge(some, min(_MOST_POINTS, filled)))
+
+
+def common_edge(source: Edges, target: Edges) -> float:
+    """The edge that `choose_voxel` chooses, from numbers that each cloud brings.
+
+    >>> common_edge(Edges(1.0, 0.5), Edges(4.0, 3.0))
+    3.0
+    """
+    return max((source.apt * target.apt) ** 0.5, source.least, target.least)
 
 
 def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.Generator) -> None:
@@ -210,7 +239,7 @@ def _occupied(points: Tensor, edge: float) -> int:
     return len(flat.unique())
 
 
-def _scan(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
+def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     """Points in voxels, averaged on grids whose axes are the columns of `turn`."""
 
     def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:

@@ -19,7 +19,7 @@ from spoonful.classical.consensus import support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import Field, meet, settle
-from spoonful.pipeline.prepare import Pair
+from spoonful.pipeline.prepare import Pair, Scan
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
@@ -99,14 +99,34 @@ class Judged:
         )
 
 
-class Search:
-    """The state of one search: evidence, fields, and the poses proposed so far."""
+class Description(NamedTuple):
+    """What the search needs of one scan.
 
-    def __init__(self, pair: Pair) -> None:
+    Attributes:
+        features: (N, D) the surroundings of each point of its grid.
+        field: its nearest points.
+    """
+
+    features: Tensor
+    field: Field
+
+
+class Search:
+    """The evidence for poses of one pair, and the fields that judge them.
+
+    Args:
+        pair: the two scans on one grid.
+        source: the description of the source, if there is one already.
+        target: likewise.
+    """
+
+    def __init__(
+        self, pair: Pair, source: Description | None = None, target: Description | None = None
+    ) -> None:
         self.pair = pair
-        self.evidence = find_evidence(pair)
-        self.source_field = Field(pair.source.points, pair.source.normals)
-        self.target_field = Field(pair.target.points, pair.target.normals)
+        source, target = source or describe(pair.source), target or describe(pair.target)
+        self.evidence = find_evidence(pair, source.features, target.features)
+        self.source_field, self.target_field = source.field, target.field
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Settle the proposed poses, of which there is at least one, and rank them."""
@@ -147,13 +167,16 @@ class Search:
         return Judged(pose, tuple(names), support, near, agreement, score)
 
 
-def find_evidence(pair: Pair) -> Evidence:
+def describe(scan: Scan) -> Description:
+    """What the search needs of one scan, whatever the other scan is."""
+    features = fpfh(scan.points, scan.normals, _RADII, index=scan.grid)
+    return Description(features, Field(scan.points, scan.normals))
+
+
+def find_evidence(pair: Pair, source_features: Tensor, target_features: Tensor) -> Evidence:
     """Mutual matches of the scans' surroundings."""
     source, target = pair.source, pair.target
-    features = [
-        fpfh(scan.points, scan.normals, _RADII, index=scan.grid) for scan in (source, target)
-    ]
-    here, there = mutual_matches(features[0], features[1], _CHOICES)
+    here, there = mutual_matches(source_features, target_features, _CHOICES)
     return Evidence(
         source=source.points[here],
         target=target.points[there],

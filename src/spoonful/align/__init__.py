@@ -1,0 +1,1 @@
+"""Any number of scans of one thing or several, put together."""

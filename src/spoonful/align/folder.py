@@ -1,0 +1,556 @@
+"""Align all scans of a folder: read, describe, register pairs, solve the graph, write.
+
+Finished scans and pairs are kept in `work/` of the output folder. Run the same command again after
+a kill to resume it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from spoonful.align.graph import CONFIDENT, Edge, Solution, solve
+from spoonful.align.pairs import LEAST, PairJob, register_described
+from spoonful.align.scans import DescribeJob, ReadJob, describe_scan, features, read_scan
+from spoonful.data.clouds.formats import FORMATS
+from spoonful.extras import require
+from spoonful.files import check_folder
+from spoonful.geometry import Pose
+from spoonful.locking import locked
+from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
+from spoonful.pipeline.prepare import POINTS, Edges, common_edge
+
+WORK = "work"
+ORDERS = ("any", "sequence")
+# All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
+_ALL_PAIRS = 30
+_SIMILAR = 10
+# Points of a scan that likeness of scans is computed from.
+_LIKENESS = 400
+# In a sequence each scan is registered with so many before it: two, so that loops can close.
+_BEFORE = 2
+# A scan with fewer voxels on a pair's grid is never placed with confidence.
+_FEW = 150
+# At most so many voxels are filled for each point of a scan, see `suitable_edges`.
+_FILLED = 0.6
+# A grid suits a pair whose own choice differs by at most this factor.
+_SUITS = 1.35
+# Edges of grids are powers of this.
+_STEP = 2**0.125
+
+# Tables in a folder are more often notes than scans: they are taken only by name.
+_IN_FOLDERS = tuple(suffix for suffix in FORMATS if suffix not in (".txt", ".csv", ".npz"))
+
+Progress = Callable[[str, int, int], None]
+J = TypeVar("J", bound=Job)
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """One pair that was registered.
+
+    Attributes:
+        source: name of the scan that was moved.
+        target: name of the other scan.
+        pose: `T_target_source`, between the files' frames.
+        covariance: (6, 6) of a small turn and shift about the source's centre.
+        confidence: the probability that the pose is right, by itself.
+        overlap: the part of the smaller scan that lies on the other one.
+        rmse: of the distances to the surface, in the files' unit.
+        status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
+            "between groups".
+        off: its disagreement with the result, in standard deviations; None between groups.
+    """
+
+    source: str
+    target: str
+    pose: Pose
+    covariance: Tensor
+    confidence: float
+    overlap: float
+    rmse: float
+    status: str
+    off: float | None
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Scans in groups, each group in one frame.
+
+    Attributes:
+        files: the file of each scan, by the scan's name.
+        groups: names of the scans that belong together, the largest group first.
+        frames: for each group the name of the scan whose frame it has.
+        poses: for each scan the pose that maps it into its group's frame.
+        centers: for each scan its centroid, in its own frame.
+        pairs: all pairs that were registered.
+        unreadable: the files that could not be read, and why.
+        copies: files whose content another file has too, and the name of that scan.
+        skipped: how many pairs were not tried because the scans differ too much in size.
+        spacing: half the usual edge of the grids, in the files' unit.
+        doubts: what is doubtful, one sentence each.
+        seconds: the time it took.
+    """
+
+    files: Mapping[str, Path]
+    groups: list[list[str]]
+    frames: list[str]
+    poses: Mapping[str, Pose]
+    centers: Mapping[str, Tensor]
+    pairs: list[PairResult]
+    unreadable: Mapping[str, str]
+    copies: Mapping[str, str]
+    skipped: int
+    spacing: float
+    doubts: list[str]
+    seconds: float = field(compare=False)
+
+    @property
+    def confident(self) -> bool:
+        """Whether all files were read and are in one group without doubt."""
+        return not self.doubts
+
+
+def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that are meant: files themselves, those of a folder, and those of a list.
+
+    A `.txt` file whose first line names an existing file is a list: one file per line, relative
+    to the list's folder. Of a folder, all files of scans are taken except .txt, .csv and .npz.
+
+    Raises:
+        ValueError: there are fewer than two scans.
+        OSError: a file or folder is missing.
+    """
+    found: list[Path] = []
+    for given in map(Path, inputs):
+        if given.is_dir():
+            inside = (path for path in given.iterdir() if path.suffix.lower() in _IN_FOLDERS)
+            own = sorted((path for path in inside if path.is_file()), key=_natural)
+            if not own:
+                raise ValueError(f"{given}: the folder has no scans ({', '.join(_IN_FOLDERS)})")
+            found += own
+        elif not given.exists():
+            raise FileNotFoundError(f"{given}: no such file or folder")
+        else:
+            found += _listed(given) or [given]
+    unique = list({path.resolve(): path for path in found}.values())
+    if len(unique) < 2:
+        raise ValueError(f"give at least two scans, got {len(unique)}")
+    return unique
+
+
+def align(
+    inputs: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    order: str = "any",
+    fixed: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Aligned:
+    """Find the poses of all scans, of one thing or of several.
+
+    Args:
+        inputs: files, folders or lists of files; see `list_scans`.
+        out: the folder whose `work/` keeps finished scans and pairs.
+        order: "any" tries all pairs; "sequence" each scan with the two before it.
+        fixed: the scan whose frame its group gets; None takes the first of each group.
+        workers: processes at a time, of one thread each; None takes one per core.
+        seed: of the random choices.
+        progress: called with the stage, and how many of its parts are finished, and of all.
+
+    Returns:
+        `Aligned`. `spoonful.align.outputs.write` writes it to files.
+
+    Raises:
+        ValueError: fewer than two scans; `fixed` is none of them; an unknown `order`.
+        FolderInUse: another process writes to the folder.
+    """
+    began = time.perf_counter()
+    require("gtsam", extra="align", why="Aligning several scans")
+    if order not in ORDERS:
+        raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    paths = list_scans(inputs)
+    if fixed is not None and Path(fixed).resolve() not in {path.resolve() for path in paths}:
+        raise ValueError(f"fixed must be one of the scans, got {fixed}")
+    check_folder("out", Path(out))
+    inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
+    if inside:
+        raise ValueError(f"out must not contain the scans, and {inside[0]} is in {out}")
+    work = Path(out) / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work):
+        stages = _Stages(work, workers, progress)
+        return _align(stages, _names(paths), order, fixed, seed, began)
+
+
+def _align(
+    stages: _Stages,
+    files: Mapping[str, Path],
+    order: str,
+    fixed: str | os.PathLike[str] | None,
+    seed: int,
+    began: float,
+) -> Aligned:
+    scans, unreadable = _read(stages, files, seed)
+    held = None if fixed is None else Path(fixed).resolve()
+    copies = _copies(scans, held, files)
+    names = [name for name in scans if name not in copies]
+    edges, skipped, grids = _register(stages, names, scans, order, seed)
+    centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
+    index = {name: k for k, name in enumerate(names)}
+    strong = [row for row in edges if row["confidence"] >= LEAST]
+    stages.tell("solving", 0, 1)
+    solution = solve(len(names), [_edge(row, index) for row in strong])
+    stages.tell("solving", 1, 1)
+    groups = [[names[k] for k in group] for group in solution.groups]
+    for copy, original in copies.items():
+        next(group for group in groups if original in group).append(copy)
+    frames = [
+        next((name for name in group if files[name].resolve() == held), group[0])
+        for group in groups
+    ]
+    poses = {}
+    for group, frame in zip(groups, frames, strict=True):
+        home = solution.poses[index[copies.get(frame, frame)]].inverse()
+        for name in group:
+            original = copies.get(name, name)
+            between = home.compose(solution.poses[index[original]])
+            poses[name] = _placed(between, centers[original], centers[copies.get(frame, frame)])
+    pairs = _results(edges, strong, solution, centers)
+    usual = sorted(grids)[len(grids) // 2] if grids else min(row["apt"] for row in scans.values())
+    return Aligned(
+        files={name: files[name] for name in scans},
+        groups=groups,
+        frames=frames,
+        poses=poses,
+        centers=centers,
+        pairs=pairs,
+        unreadable=unreadable,
+        copies=copies,
+        skipped=skipped,
+        spacing=usual / 2,
+        doubts=doubts_of(groups, pairs, unreadable),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def doubts_of(
+    groups: Sequence[Sequence[str]], pairs: Sequence[PairResult], unreadable: Mapping[str, str]
+) -> list[str]:
+    """What is doubtful about a result, one sentence each, with the scans' names."""
+    found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
+    if len(groups) > 1:
+        found.append(
+            f"the scans are in {len(groups)} groups, and no trusted pair connects them; scans "
+            "between them would help, or the scans show different things"
+        )
+        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
+        for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
+            found.append(
+                f"{pair.source} and {pair.target} may belong together (confidence "
+                f"{pair.confidence:.2f}), but nothing else confirms it: look at this pair with "
+                "spoonful register"
+            )
+    number = {name: g for g, group in enumerate(groups) for name in group}
+    for group in groups:
+        # Parts of the group that only doubtful pairs hold together.
+        part = {name: name for name in group}
+        kept = [p for p in pairs if p.status == "kept" and number[p.source] == number[group[0]]]
+        for pair in kept:
+            if pair.confidence >= CONFIDENT:
+                old, new = part[pair.source], part[pair.target]
+                part = {name: new if root == old else root for name, root in part.items()}
+        weak = [pair for pair in kept if part[pair.source] != part[pair.target]]
+        for pair in weak:
+            found.append(
+                f"{pair.source} and {pair.target} are held together by doubtful pairs only "
+                f"(confidence {pair.confidence:.2f}): a scan with more overlap would help"
+            )
+    return found
+
+
+class _Stages:
+    """Run jobs in processes, and keep their rows in a folder."""
+
+    def __init__(self, folder: Path, workers: int | None, progress: Progress | None) -> None:
+        self.folder = folder
+        self.workers = workers or _cores()
+        self.tell: Progress = progress or (lambda stage, done, total: None)
+
+    def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
+        """The row of each job, by its id; only jobs without a row are run."""
+        keys = {job.id: _hash(json.dumps(vars(job))) for job in jobs}
+        rows = {}
+        for path in sorted(self.folder.glob(f"{stage}-*.jsonl")):
+            for row in rows_in(path):
+                if keys.get(row["id"]) == row["key"] and row["status"] != "failed":
+                    rows[row["id"]] = row
+        todo = [job for job in jobs if job.id not in rows]
+        self.tell(stage, len(rows), len(jobs))
+        if todo:
+            # A new file per run: the last line of a killed run may be incomplete.
+            name = f"{stage}-{time.time_ns()}-{os.getpid()}.jsonl"
+            with (self.folder / name).open("w", encoding="utf-8") as part:
+                for row in run_here(todo, task, min(self.workers, len(todo)), None):
+                    rows[row["id"]] = row
+                    part.write(line_of(row | {"key": keys[row["id"]]}))
+                    part.flush()
+                    self.tell(stage, len(rows), len(jobs))
+        return {job.id: rows[job.id] for job in jobs}
+
+
+def _read(
+    stages: _Stages, files: Mapping[str, Path], seed: int
+) -> tuple[dict[str, Row], dict[str, str]]:
+    """A row for each scan that could be read, and the reasons why others could not."""
+    jobs = []
+    for name, path in files.items():
+        stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {_stamp(path)} {seed}')}.pt"
+        jobs.append(ReadJob(name, str(path), str(stored), seed))
+    rows = stages.run("reading", jobs, read_scan)
+    unreadable = {
+        str(files[name]): row["message"] for name, row in rows.items() if row["status"] == "failed"
+    }
+    scans = {
+        job.id: rows[job.id] | {"stored": job.stored}
+        for job in jobs
+        if rows[job.id]["status"] != "failed"
+    }
+    if len(scans) < 2:
+        reasons = "; ".join(f"{file}: {why}" for file, why in unreadable.items())
+        raise ValueError(f"at least two scans must be readable, got {len(scans)} ({reasons})")
+    return scans, unreadable
+
+
+def _copies(
+    scans: Mapping[str, Row], held: Path | None, files: Mapping[str, Path]
+) -> dict[str, str]:
+    """Scans with the same content as another one, which comes first or is held fixed."""
+    originals: dict[str, str] = {}
+    for name in sorted(scans, key=lambda name: files[name].resolve() != held):
+        originals.setdefault(scans[name]["digest"], name)
+    return {
+        name: originals[row["digest"]]
+        for name, row in scans.items()
+        if originals[row["digest"]] != name
+    }
+
+
+def _register(
+    stages: _Stages, names: Sequence[str], scans: Mapping[str, Row], order: str, seed: int
+) -> tuple[list[Row], int, list[float]]:
+    """The rows of all pairs that are tried, how many were not, and the grids' edges."""
+    given = all(scans[name]["normals"] for name in names)
+    pairs = list(itertools.combinations(range(len(names)), 2))
+    if order == "sequence":
+        pairs = [(i, j) for i, j in pairs if j - i <= _BEFORE]
+    elif len(names) > _ALL_PAIRS:
+        own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
+        described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
+        pairs = _similar([described[name, own[name]] for name in names])
+    rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
+    tried = [pair for pair in pairs if _comparable(*rows[pair])]
+    edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
+    needed = {(names[k], edge) for pair, edge in edges.items() for k in pair}
+    described = _describe(stages, needed, scans, given)
+    jobs = [
+        PairJob(
+            f"{names[j]}\t{names[i]}",
+            described[names[j], edge],
+            described[names[i], edge],
+            seed,
+        )
+        for (i, j), edge in edges.items()
+    ]
+    done = stages.run("registering", jobs, register_described)
+    found = []
+    for name, row in done.items():
+        if row["status"] == "failed":
+            source, target = name.split("\t")
+            raise RuntimeError(f"registering {source} and {target} failed: {row['message']}")
+        source, target = name.split("\t")
+        found.append(row | {"source": source, "target": target})
+    return found, len(pairs) - len(edges), list(edges.values())
+
+
+def _describe(
+    stages: _Stages, needed: set[tuple[str, float]], scans: Mapping[str, Row], given: bool
+) -> dict[tuple[str, float], str]:
+    """The files with the descriptions of scans on grids."""
+    files: dict[tuple[str, float], str] = {}
+    jobs = []
+    for name, edge in sorted(needed):
+        stored = scans[name]["stored"]
+        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}.pt"
+        files[name, edge] = path
+        turn = zlib.crc32(Path(stored).name.encode())
+        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn))
+    for row in stages.run("describing", jobs, describe_scan).values():
+        if row["status"] == "failed":
+            name = row["id"].partition("\t")[0]
+            raise RuntimeError(f"describing {name} failed: {row['message']}")
+    return files
+
+
+def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
+    """An edge for each pair of scans: one that suits it, and as few different ones as possible."""
+    wanted, least = [], []
+    for pair in pairs:
+        edges = [Edges(row["apt"], row["least"]) for row in pair]
+        wanted.append(common_edge(*edges))
+        least.append(max(edge.least for edge in edges))
+    found = [0.0] * len(pairs)
+    left = list(range(len(pairs)))
+    while left:
+        # The coarsest first: the choice for some scans does not depend on much smaller ones.
+        coarse = max(wanted[k] for k in left) / _SUITS**2
+        alike = sorted(wanted[k] for k in left if wanted[k] >= coarse)
+        middle = alike[len(alike) // 2]
+        # In small steps, so that one scan more seldom changes the grids of all others.
+        edge = _STEP ** math.ceil(math.log(middle, _STEP) - 1e-9)
+        near = [k for k in left if wanted[k] / _SUITS <= edge <= wanted[k] * _SUITS]
+        near = [k for k in near if edge >= least[k] or wanted[k] == middle]
+        for k in near:
+            found[k] = edge
+        left = [k for k in left if found[k] == 0]
+    return found
+
+
+def _comparable(*pair: Row) -> bool:
+    """Whether both scans have enough voxels on a grid that suits both."""
+    edge = common_edge(*(Edges(row["apt"], row["least"]) for row in pair))
+    counts = [min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in pair]
+    return min(counts) >= _FEW
+
+
+def _similar(described: Sequence[str]) -> list[tuple[int, int]]:
+    """The pairs of each scan with those whose features are most like its own."""
+    some = []
+    for path in described:
+        found = features(path)
+        some.append(found[:: max(1, len(found) // _LIKENESS)][:_LIKENESS].sqrt())
+    alike = torch.zeros(len(some), len(some))
+    for i, j in itertools.combinations(range(len(some)), 2):
+        likeness = some[i] @ some[j].mT
+        both = likeness.amax(1).mean() + likeness.amax(0).mean()
+        alike[i, j] = alike[j, i] = both
+    best = alike.topk(min(_SIMILAR, len(some) - 1), dim=1).indices
+    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row}
+    return sorted(pairs)
+
+
+def _edge(row: Row, index: Mapping[str, int]) -> Edge:
+    return Edge(
+        index[row["source"]],
+        index[row["target"]],
+        Pose.from_matrix(torch.tensor(row["pose"], dtype=torch.float64)),
+        torch.tensor(row["covariance"], dtype=torch.float64),
+        row["confidence"],
+    )
+
+
+def _results(
+    rows: Sequence[Row], used: Sequence[Row], solution: Solution, centers: Mapping[str, Tensor]
+) -> list[PairResult]:
+    """All registered pairs with what became of them; `used` are those of the solution's edges."""
+    of = {(row["source"], row["target"]): k for k, row in enumerate(used)}
+    found = []
+    for row in rows:
+        k = of.get((row["source"], row["target"]))
+        if k is None:
+            status, off = "unused", None
+        elif solution.off[k] is None:
+            status, off = "between groups", None
+        else:
+            status, off = ("kept" if solution.kept[k] else "rejected"), solution.off[k]
+        pose = Pose.from_matrix(torch.tensor(row["pose"], dtype=torch.float64))
+        found.append(
+            PairResult(
+                row["source"],
+                row["target"],
+                _placed(pose, centers[row["source"]], centers[row["target"]]),
+                torch.tensor(row["covariance"], dtype=torch.float64),
+                row["confidence"],
+                row["overlap"],
+                row["rmse"],
+                status,
+                off,
+            )
+        )
+    return found
+
+
+def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
+    """A pose between scans about their centres as one between their files."""
+    return Pose(pose.rotation, pose.translation + target - pose.rotation @ source)
+
+
+def _names(paths: Sequence[Path]) -> dict[str, Path]:
+    """A name for each file: its stem, with the folder's name or a number if need be."""
+    names: dict[str, Path] = {}
+    stems = [path.stem for path in paths]
+    for path in paths:
+        name = path.stem
+        if stems.count(name) > 1:
+            name = f"{path.resolve().parent.name}-{path.stem}"
+        unique = name
+        for k in itertools.count(2):
+            if unique not in names:
+                break
+            unique = f"{name}-{k}"
+        names[unique] = path
+    return names
+
+
+def _listed(path: Path) -> list[Path]:
+    """The files that a list names; empty if the file is no list."""
+    if path.suffix.lower() not in (".txt", ".lst"):
+        return []
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        return []
+    named = [path.parent / line for line in lines if line and not line.startswith("#")]
+    if not named or not named[0].exists():
+        return []
+    missing = [str(file) for file in named if not file.exists()]
+    if missing:
+        raise FileNotFoundError(f"{path}: it names files that do not exist: {', '.join(missing)}")
+    return named
+
+
+def _natural(path: Path) -> list[Any]:
+    """A key that sorts scan_2 before scan_10."""
+    parts = ["".join(group) for _, group in itertools.groupby(path.name, str.isdigit)]
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,203 @@
+"""Write aligned scans: poses, moved files, merged clouds, and the graph."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spoonful.align.folder import Aligned, PairResult
+from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
+from spoonful.extras import require
+from spoonful.files import json_ready, write_whole
+from spoonful.geometry import Pose
+from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.shapes import moved
+
+FORMAT = "spoonful-poses"
+
+
+def write(
+    found: Aligned,
+    out: str | Path,
+    *,
+    voxel: float | None = None,
+    graph: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Path]:
+    """Write all that was found to a folder, each file atomically.
+
+    `poses.json` has all poses, groups and pairs; `poses/NAME.txt` the 4x4 of each scan;
+    `scans/NAME.*` each scan in its group's frame, in its own format if that can be written, else
+    as PLY. `merged.ply` is the largest group as one cloud, `merged-2.ply` the second, and so on.
+
+    Args:
+        found: what `align` returns.
+        out: the folder.
+        voxel: spacing of the merged clouds; None takes `found.spacing`.
+        graph: also write `graph.g2o`.
+        progress: called with "writing", the number of finished scans, and of all.
+
+    Returns:
+        The files and folders to look at.
+    """
+    if voxel is not None and not 0 < voxel < math.inf:
+        raise ValueError(f"voxel must be positive and finite, got {voxel}")
+    folder = Path(out)
+    spacing = found.spacing if voxel is None else voxel
+    poses = folder / "poses.json"
+    write_whole(poses, json.dumps(summary(found), indent=1) + "\n")
+    written = [poses]
+    done, total = 0, len(found.poses)
+    for k, group in enumerate(found.groups, start=1):
+        parts = []
+        for name in group:
+            if progress is not None:
+                progress("writing", done, total)
+            done += 1
+            pose = found.poses[name]
+            rows = (" ".join(f"{value:.17g}" for value in row) for row in pose.matrix().tolist())
+            write_whole(folder / "poses" / f"{name}.txt", "\n".join(rows) + "\n")
+            cloud = _write_scan(found.files[name], folder / "scans" / name, pose)
+            if name not in found.copies:
+                parts.append(voxel_mean([cloud], spacing))
+        if len(group) > 1:
+            merged = folder / ("merged.ply" if k == 1 else f"merged-{k}.ply")
+            write_cloud(merged, voxel_mean(parts, spacing))
+            written.append(merged)
+    if progress is not None:
+        progress("writing", total, total)
+    if graph:
+        written.append(write_whole(folder / "graph.g2o", g2o(found)))
+    return [*written, folder / "scans", folder / "poses"]
+
+
+def summary(found: Aligned) -> dict[str, Any]:
+    """The content of `poses.json`."""
+    number = {name: k for k, group in enumerate(found.groups, start=1) for name in group}
+    whole = {
+        "format": FORMAT,
+        "version": 1,
+        "confident": found.confident,
+        "doubts": found.doubts,
+        "groups": [
+            {"frame": frame, "scans": group}
+            for group, frame in zip(found.groups, found.frames, strict=True)
+        ],
+        "scans": {
+            name: {
+                "file": str(path),
+                "group": number[name],
+                "T_group_scan": found.poses[name].matrix().tolist(),
+            }
+            for name, path in found.files.items()
+        },
+        "pairs": [_pair(pair) for pair in found.pairs],
+        "pairs_not_tried": found.skipped,
+        "unreadable": dict(found.unreadable),
+        "copies": dict(found.copies),
+        "spacing": found.spacing,
+        "seconds": found.seconds,
+    }
+    ready: dict[str, Any] = json_ready(whole)
+    return ready
+
+
+def g2o(found: Aligned) -> str:
+    """The poses and the pairs of status "kept" in the text format of g2o.
+
+    Scans are numbered in the order of `found.files`; comments name them. Vertices are scans in
+    their group's frame. The six numbers of an edge's information are shift first, then turn.
+    """
+    number = {name: k for k, name in enumerate(found.files)}
+    lines = [f"# {k} {name}" for name, k in number.items()]
+    lines += [f"VERTEX_SE3:QUAT {k} {_numbers(found.poses[name])}" for name, k in number.items()]
+    for pair in found.pairs:
+        if pair.status != "kept":
+            continue
+        # The covariance is about the source's centre c; about the file's origin v' = v + c x w.
+        about = torch.eye(6, dtype=torch.float64)
+        x, y, z = found.centers[pair.source].tolist()
+        about[3:, :3] = torch.tensor([[0, -z, y], [z, 0, -x], [-y, x, 0]], dtype=torch.float64)
+        order = [3, 4, 5, 0, 1, 2]
+        inverse = torch.linalg.inv(about)
+        information = inverse.mT @ torch.linalg.inv(pair.covariance) @ inverse
+        information = information[order][:, order]
+        # g2o's turn is the vector of a unit quaternion, half the angle.
+        information[:3, 3:] *= 2
+        information[3:, 3:] *= 4
+        upper = " ".join(f"{information[i, j]:.9g}" for i in range(6) for j in range(i, 6))
+        ends = f"{number[pair.target]} {number[pair.source]}"
+        lines.append(f"EDGE_SE3:QUAT {ends} {_numbers(pair.pose)} {upper}")
+    return "\n".join(lines) + "\n"
+
+
+def voxel_mean(clouds: Sequence[Cloud], size: float) -> Cloud:
+    """The mean of the points in each cubic cell, with mean normals and colours.
+
+    Normals and colours are kept if all clouds have them.
+
+    >>> one = Cloud(torch.zeros(1, 3), colors=torch.full((1, 3), 10, dtype=torch.uint8))
+    >>> two = Cloud(torch.full((1, 3), 0.5), colors=torch.full((1, 3), 30, dtype=torch.uint8))
+    >>> both = voxel_mean([one, two], 1.0)
+    >>> both.points.tolist(), both.colors.tolist()
+    ([[0.25, 0.25, 0.25]], [[20, 20, 20]])
+    """
+    points = torch.cat([cloud.points.double() for cloud in clouds])
+    low = points.amin(0)
+    cell = ((points - low) / size).floor().long()
+    _, owner, count = torch.unique(cell, dim=0, return_inverse=True, return_counts=True)
+
+    def mean(parts: Sequence[Tensor]) -> Tensor:
+        values = torch.cat([part.double() for part in parts])
+        return values.new_zeros(len(count), 3).index_add_(0, owner, values) / count[:, None]
+
+    normals = [cloud.normals for cloud in clouds if cloud.normals is not None]
+    colors = [cloud.colors for cloud in clouds if cloud.colors is not None]
+    unit = torch.nn.functional.normalize
+    return Cloud(
+        mean([cloud.points - low for cloud in clouds]) + low,
+        unit(mean(normals), dim=-1) if len(normals) == len(clouds) else None,
+        mean(colors).round().to(torch.uint8) if len(colors) == len(clouds) else None,
+    )
+
+
+def _write_scan(file: Path, path: Path, pose: Pose) -> Cloud:
+    """Write a scan at its pose, with all its columns; its moved points as a cloud."""
+    shape = moved(read(file, drop_nonfinite=True, fields=True), pose)
+    kind = FORMATS.get(file.suffix.lower())
+    suffix = file.suffix.lower() if kind is not None and kind.write else ".ply"
+    target = path.with_name(f"{path.name}{suffix}")
+    if isinstance(shape, Mesh):
+        if not FORMATS[suffix].meshes:
+            target = path.with_name(f"{path.name}.ply")
+        write_mesh(target, shape)
+    else:
+        write_cloud(target, shape)
+    return as_cloud(shape, name=str(file))
+
+
+def _pair(pair: PairResult) -> dict[str, Any]:
+    return {
+        "source": pair.source,
+        "target": pair.target,
+        "status": pair.status,
+        "confidence": pair.confidence,
+        "overlap": pair.overlap,
+        "rmse": pair.rmse,
+        "standard_deviations_off": pair.off,
+        "T_target_source": pair.pose.matrix().tolist(),
+    }
+
+
+def _numbers(pose: Pose) -> str:
+    """Shift and unit quaternion, x y z qx qy qz qw."""
+    gtsam = require("gtsam", extra="align", why="Aligning several scans")
+    turn = gtsam.Rot3(pose.rotation.numpy()).toQuaternion()
+    values = [*pose.translation.tolist(), turn.x(), turn.y(), turn.z(), turn.w()]
+    return " ".join(f"{value:.17g}" for value in values)

@@ -1,0 +1,192 @@
+"""Read, thin and describe each scan once, in files that the processes share."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.files import write_whole
+from spoonful.geometry import random_rotation
+from spoonful.neighbors import Index
+from spoonful.pipeline.field import Field
+from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.parts import Row
+from spoonful.pipeline.prepare import (
+    Scan,
+    chosen,
+    normals_at,
+    scan_on_grid,
+    suitable_edges,
+    thinned,
+)
+from spoonful.pipeline.search import Description, describe
+
+# Points of a scan that a pose is polished on.
+_POINTS = 50_000
+# Scans that a process keeps in memory.
+_KEPT = 40
+
+
+@dataclass(frozen=True)
+class ReadJob:
+    """A scan to read.
+
+    Attributes:
+        id: the scan's name.
+        source: the scan's file.
+        stored: the file for its points.
+        seed: of the points that are chosen if there are very many.
+    """
+
+    id: str
+    source: str
+    stored: str
+    seed: int
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class DescribeJob:
+    """A scan to describe on one grid.
+
+    Attributes:
+        id: the scan's name and the grid's edge.
+        source: the file that `read_scan` stored.
+        target: the file for the description.
+        edge: of the grid, in the scan's unit.
+        given: whether the normals of the file are used; all scans must have them.
+        turn: the seed of the grid's turn. Scans on parallel grids would look alike because of them.
+    """
+
+    id: str
+    source: str
+    target: str
+    edge: float
+    given: bool
+    turn: int
+
+
+class Described(NamedTuple):
+    """A scan on one grid, about its centre, in voxels.
+
+    Attributes:
+        scan: its points and normals.
+        fine_normals: (F, 3) of the points of its fine grid, of either sign.
+        description: its features and its field.
+        cloud: (N, 3) points of the file, in voxels, indexed.
+        center: (3,) float64, in the file's unit.
+        edge: of the grid, in the file's unit.
+        size: root mean square distance from the centre, in the file's unit.
+    """
+
+    scan: Scan
+    fine_normals: Tensor
+    description: Description
+    cloud: Index
+    center: Tensor
+    edge: float
+    size: float
+
+
+def read_scan(job: ReadJob) -> Row:
+    """Read one scan, store its points about their centre, and return what tells grids and copies.
+
+    Raises:
+        ValueError, OSError: the file cannot be read, or has no surface to register.
+    """
+    generator = torch.Generator().manual_seed(job.seed)
+    cloud = as_cloud(job.source, name=job.source, seed=job.seed)
+    if len(cloud) < 3:
+        raise ValueError(f"{job.source} must have at least three finite points, got {len(cloud)}")
+    if not bool((cloud.points != cloud.points[0]).any()):
+        raise ValueError(f"{job.source} has all its {len(cloud)} points in one place")
+    points = len(cloud)
+    cloud = thinned(cloud, generator)
+    edges = suitable_edges(cloud.points, generator)
+    center = cloud.points.mean(0)
+    normals = None if cloud.normals is None else cloud.normals.float()
+    _store(
+        job.stored,
+        {"points": (cloud.points - center).float(), "normals": normals, "center": center},
+    )
+    with Path(job.source).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "status": "read",
+        "points": points,
+        "normals": normals is not None,
+        "center": center.tolist(),
+        "apt": edges.apt,
+        "least": edges.least,
+        "digest": digest,
+    }
+
+
+def describe_scan(job: DescribeJob) -> Row:
+    """Put one scan on a grid, describe the surroundings of its points, and store both."""
+    found = torch.load(job.source, weights_only=True)
+    points = found["points"].double() / job.edge
+    normals = found["normals"].double() if job.given else None
+    generator = torch.Generator().manual_seed(job.turn)
+    turn = random_rotation(generator=generator, dtype=torch.float64)
+    scan = scan_on_grid(points, normals, turn)
+    some = points
+    if len(points) > _POINTS:
+        some = points[chosen(len(points), _POINTS, generator)]
+    _store(
+        job.target,
+        {
+            "grid": scan.points,
+            "normals": scan.normals,
+            "fine": scan.fine.points,
+            "fine_normals": normals_at(scan.fine.points, scan.fine),
+            "given": scan.given,
+            "features": describe(scan).features,
+            "cloud": some,
+            "center": found["center"],
+            "edge": job.edge,
+        },
+    )
+    return {"status": "described"}
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def load(path: str) -> Described:
+    """The description that `describe_scan` stored."""
+    found = torch.load(path, weights_only=True)
+    scan = Scan(
+        Index(found["grid"]),
+        found["normals"],
+        Index(found["fine"]),
+        found["given"],
+    )
+    description = Description(found["features"], Field(scan.points, scan.normals))
+    size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
+    return Described(
+        scan,
+        found["fine_normals"],
+        description,
+        Index(found["cloud"]),
+        found["center"],
+        found["edge"],
+        size,
+    )
+
+
+def features(path: str) -> Tensor:
+    """The features of a stored description alone."""
+    found: Tensor = torch.load(path, weights_only=True, mmap=True)["features"]
+    return found
+
+
+def _store(path: str, content: dict[str, Any]) -> None:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    write_whole(path, buffer.getvalue())

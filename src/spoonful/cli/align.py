@@ -1,0 +1,112 @@
+"""`spoonful align`: put any number of scans together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from spoonful.align.folder import ORDERS, Aligned, align
+from spoonful.align.outputs import summary, write
+from spoonful.cli.answer import line
+from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit
+from spoonful.pipeline.lengths import UNITS, length
+
+# Names of a group that are printed.
+NAMED = 8
+
+
+def align_command(
+    scans: Annotated[
+        list[Path], typer.Argument(help="Files, a folder, or a .txt file with a file per line.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")],
+    order: Annotated[
+        str, typer.Option(help="any: try all pairs. sequence: each scan with the two before it.")
+    ] = "any",
+    fixed: Annotated[
+        Path | None, typer.Option(metavar="scan.ply", help="Scan whose frame the others get.")
+    ] = None,
+    voxel: Annotated[
+        str | None,
+        typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
+    ] = None,
+    unit: Unit = "",
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Also write the pose graph, graph.g2o.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes at a time. Default: one per core.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Put scans together: find the pose of each, and merge them.
+
+    The order and the poses of the scans need not be known. All must have the same unit. Pairs that
+    contradict the others are rejected. Scans that do not connect become separate groups.
+
+    The folder gets poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and merged.ply. Run
+    the same command again to resume after a stop. Exit code 0: one group, no doubt; 3: several
+    groups, doubtful pairs or unreadable files; 2: bad input.
+
+    [bold]Examples[/bold]
+
+      spoonful align scans/ --out aligned
+
+      spoonful align scans/*.ply --out aligned --fixed scans/first.ply --voxel 5mm
+
+      spoonful align list.txt --out aligned --order sequence --graph
+    """
+    if order not in ORDERS:
+        raise ValueError(f"--order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if unit not in ("", *UNITS):
+        raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
+    spacing = None if voxel is None else length(voxel, unit, "--voxel")
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=as_json or not console.is_terminal) as bars:
+        tasks: dict[str, int] = {}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
+
+        found = align(
+            scans, out, order=order, fixed=fixed, workers=workers, seed=seed, progress=tell
+        )
+        written = write(found, out, voxel=spacing, graph=graph, progress=tell)
+    if as_json:
+        typer.echo(json.dumps(summary(found) | {"written": list(map(str, written))}, indent=1))
+    else:
+        _show(found, written)
+    if not found.confident:
+        raise typer.Exit(DOUBTFUL)
+
+
+def _show(found: Aligned, written: list[Path]) -> None:
+    """Print the groups, the pairs by status, the doubts and the files."""
+    console = Console(soft_wrap=True, highlight=False)
+    for k, (group, frame) in enumerate(zip(found.groups, found.frames, strict=True), start=1):
+        names = ", ".join(group[:NAMED]) + (", ..." if len(group) > NAMED else "")
+        what = "scan" if len(group) == 1 else "scans"
+        line(console, f"group {k}", f"{len(group)} {what} in the frame of {frame}: {names}", "bold")
+    counts = [
+        f"{sum(pair.status == status for pair in found.pairs)} {status}"
+        for status in ("kept", "rejected", "between groups", "unused")
+    ]
+    line(console, "pairs", ", ".join(counts), "bold")
+    for name, original in found.copies.items():
+        line(console, "note", f"{name} is a copy of {original}", "dim")
+    for doubt in found.doubts:
+        line(console, "doubtful", doubt, "yellow")
+    for path in written:
+        line(console, "wrote", str(path), "dim")

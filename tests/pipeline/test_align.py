@@ -1,0 +1,286 @@
+"""Many scans put together: groups, wrong pairs, resuming, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from pipeline.lumps import lumpy, off_by, view
+from spoonful.data.clouds import Cloud, read_cloud, write_cloud
+from spoonful.geometry import Pose, random_rotation
+
+pytest.importorskip("gtsam", reason="needs the extra align")
+
+from spoonful.align.folder import Aligned, PairResult, align, doubts_of, list_scans
+from spoonful.align.graph import Edge, loop_votes, solve
+from spoonful.align.outputs import voxel_mean, write
+from spoonful.cli.app import run
+
+DIRECTIONS = [(1, 0, 0), (0.6, 0.8, 0), (-0.3, 0.8, 0.5), (0.5, 0.2, 0.9)]
+
+
+def random_pose(generator: torch.Generator, shift: float = 3.0) -> Pose:
+    rotation = random_rotation(generator=generator, dtype=torch.float64)
+    return Pose(rotation, shift * torch.randn(3, generator=generator, dtype=torch.float64))
+
+
+def write_views(folder: Path, count: int) -> dict[str, Pose]:
+    """Views of one solid, each moved at random; the true pose of each."""
+    generator = torch.Generator().manual_seed(5)
+    truth = {}
+    for k, direction in enumerate(DIRECTIONS[:count]):
+        points = view(lumpy(4000, k), direction)
+        motion = random_pose(generator)
+        colors = torch.full(points.shape, 40 * k, dtype=torch.uint8)
+        write_cloud(folder / f"view_{k}.ply", Cloud(motion.apply(points), colors=colors))
+        truth[f"view_{k}"] = motion.inverse()
+    return truth
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pose], Aligned]:
+    """Views, an unreadable file, a copy, and what came of them."""
+    folder = tmp_path_factory.mktemp("views")
+    truth = write_views(folder, 4)
+    (folder / "broken.ply").write_text("this is no scan")
+    (folder / "zcopy.ply").write_bytes((folder / "view_1.ply").read_bytes())
+    found = align([folder], folder / "out", fixed=folder / "view_2.ply", workers=2)
+    return folder, truth, found
+
+
+@pytest.mark.slow
+def test_views_of_one_solid_are_one_group_at_their_true_poses(
+    views: tuple[Path, dict[str, Pose], Aligned],
+) -> None:
+    _, truth, found = views
+    assert [set(group) for group in found.groups] == [{*truth, "zcopy"}]
+    for name in truth:
+        right = truth["view_2"].inverse().compose(truth[name])
+        degrees, distance = off_by(found.poses[name], right)
+        assert degrees < 2
+        assert distance < 0.15  # of translations 3 from the origin
+
+
+@pytest.mark.slow
+def test_the_fixed_scan_stays_where_it_is(views: tuple[Path, dict[str, Pose], Aligned]) -> None:
+    _, _, found = views
+    assert found.frames == ["view_2"]
+    torch.testing.assert_close(found.poses["view_2"].matrix(), torch.eye(4, dtype=torch.float64))
+
+
+@pytest.mark.slow
+def test_unreadable_files_are_named_and_make_the_result_doubtful(
+    views: tuple[Path, dict[str, Pose], Aligned],
+) -> None:
+    folder, _, found = views
+    assert list(found.unreadable) == [str(folder / "broken.ply")]
+    assert not found.confident
+    assert "broken.ply" in found.doubts[0]
+
+
+@pytest.mark.slow
+def test_a_copy_gets_the_pose_of_its_original(
+    views: tuple[Path, dict[str, Pose], Aligned],
+) -> None:
+    _, _, found = views
+    assert found.copies == {"zcopy": "view_1"}
+    assert off_by(found.poses["zcopy"], found.poses["view_1"]) == (0, 0)
+
+
+@pytest.mark.slow
+def test_what_is_written_agrees_with_the_poses(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
+) -> None:
+    folder, _, found = views
+    write(found, tmp_path, voxel=0.2, graph=True)
+    saved = json.loads((tmp_path / "poses.json").read_text())
+    matrix = saved["scans"]["view_3"]["T_group_scan"]
+    pose = Pose.from_matrix(torch.tensor(matrix, dtype=torch.float64))
+    text = (tmp_path / "poses" / "view_3.txt").read_text().split()
+    assert [float(word) for word in text] == pose.matrix().flatten().tolist()
+    here = read_cloud(folder / "view_3.ply").points.double()
+    there = read_cloud(tmp_path / "scans" / "view_3.ply").points.double()
+    torch.testing.assert_close(there, pose.apply(here), atol=1e-4, rtol=0)
+    merged = read_cloud(tmp_path / "merged.ply")
+    assert merged.colors is not None
+    assert 100 < len(merged) < 1500
+    lines = (tmp_path / "graph.g2o").read_text().splitlines()
+    assert sum(line.startswith("VERTEX_SE3:QUAT") for line in lines) == len(found.poses)
+    kept = [pair for pair in found.pairs if pair.status == "kept"]
+    assert sum(line.startswith("EDGE_SE3:QUAT") for line in lines) == len(kept)
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
+    write_views(tmp_path, 3)
+    out = tmp_path / "out"
+    code = (
+        "from spoonful.align.folder import align\n"
+        "if __name__ == '__main__':\n"
+        f"    align([{str(tmp_path)!r}], {str(out)!r}, workers=1)\n"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(code)
+    process = subprocess.Popen([sys.executable, script], start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (before := lines_of(out)) and time.monotonic() < deadline:
+        assert process.poll() is None or lines_of(out)
+        time.sleep(0.02)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = lines_of(out)
+    told: list[tuple[str, int, int]] = []
+    found = align([tmp_path], out, workers=1, progress=lambda *step: told.append(step))
+    assert found.confident
+    first = next(step for step in told if step[0] == "registering")
+    assert first[1] >= before >= 1
+    assert lines_of(out) == 3
+
+
+def lines_of(out: Path) -> int:
+    """Complete rows of registered pairs."""
+    return sum(path.read_text().count("\n") for path in out.glob("work/registering-*.jsonl"))
+
+
+def measured(
+    truth: list[Pose], pairs: list[tuple[int, int]], confidence: float = 0.95
+) -> list[Edge]:
+    covariance = torch.eye(6, dtype=torch.float64) * 1e-4
+    return [
+        Edge(j, i, truth[i].inverse().compose(truth[j]), covariance, confidence) for i, j in pairs
+    ]
+
+
+def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
+    generator = torch.Generator().manual_seed(0)
+    truth = [random_pose(generator) for _ in range(8)]
+    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
+    edges = measured(truth, pairs)
+    wrong = set(range(0, len(pairs), 4))
+    for k in wrong:
+        old = edges[k]
+        edges[k] = Edge(old.source, old.target, random_pose(generator), old.covariance, 0.95)
+    found = solve(8, edges)
+    assert found.groups == [list(range(8))]
+    assert {k for k, kept in enumerate(found.kept) if not kept} == wrong
+    for k in range(8):
+        assert max(off_by(found.poses[k], truth[0].inverse().compose(truth[k]))) < 1e-3
+
+
+def test_only_right_edges_get_votes_of_loops() -> None:
+    generator = torch.Generator().manual_seed(1)
+    truth = [random_pose(generator) for _ in range(4)]
+    edges = measured(truth, [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3)])
+    last = edges[-1]
+    edges[-1] = Edge(last.source, last.target, random_pose(generator), last.covariance, 0.9)
+    votes = loop_votes(edges)
+    assert votes.closed == [1, 1, 1, 0, 0]
+    assert votes.contradicted == [False] * 5  # which of the last two is wrong cannot be told
+    edges += measured(truth, [(1, 3)])
+    votes = loop_votes(edges)
+    assert votes.closed == [1, 2, 1, 1, 0, 1]
+    assert votes.contradicted == [False, False, False, False, True, False]
+
+
+def test_scans_without_a_trusted_edge_stay_in_groups_of_their_own() -> None:
+    generator = torch.Generator().manual_seed(2)
+    truth = [random_pose(generator) for _ in range(6)]
+    edges = measured(truth, [(0, 1), (1, 2), (0, 2), (3, 4)])
+    edges += measured(truth, [(2, 3)], confidence=0.75)
+    found = solve(6, edges)
+    assert found.groups == [[0, 1, 2], [3, 4], [5]]
+    assert found.kept == [True] * 4 + [False]
+    assert found.off[4] is None
+
+
+def test_doubts_name_the_pair_between_two_groups() -> None:
+    pair = PairResult(
+        "b", "c", Pose.identity(), torch.eye(6), 0.75, 0.2, 0.1, "between groups", None
+    )
+    found = doubts_of([["a", "b"], ["c"]], [pair], {})
+    assert "2 groups" in found[0]
+    assert "b and c" in found[1]
+    assert "0.75" in found[1]
+
+
+def test_a_voxel_has_the_mean_point_and_colour() -> None:
+    def cloud(points: Tensor, color: int) -> Cloud:
+        return Cloud(points, colors=torch.full(points.shape, color, dtype=torch.uint8))
+
+    merged = voxel_mean([cloud(torch.zeros(1, 3), 10), cloud(torch.eye(3), 30)], 5.0)
+    torch.testing.assert_close(merged.points, torch.full((1, 3), 0.25).double())
+    assert merged.colors is not None
+    assert merged.colors.tolist() == [[25] * 3]
+
+
+def test_bad_input_is_refused_with_the_name_of_what_is_wrong(tmp_path: Path) -> None:
+    one = tmp_path / "one.ply"
+    write_cloud(one, Cloud(torch.rand(50, 3)))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="at least two scans, got 1"):
+        list_scans([one, one])
+    with pytest.raises(ValueError, match="empty: the folder has no scans"):
+        list_scans([tmp_path / "empty"])
+    with pytest.raises(FileNotFoundError, match=r"nope\.ply"):
+        list_scans([one, tmp_path / "nope.ply"])
+    two = tmp_path / "two.ply"
+    write_cloud(two, Cloud(torch.rand(50, 3)))
+    with pytest.raises(ValueError, match="fixed must be one of the scans"):
+        align([one, two], tmp_path / "out", fixed=tmp_path / "three.ply")
+    with pytest.raises(ValueError, match="order must be one of any, sequence"):
+        align([one, two], tmp_path / "out", order="random")
+    with pytest.raises(ValueError, match="out must not contain the scans"):
+        align([one, two], tmp_path)
+
+
+def test_a_list_names_scans_relative_to_its_folder(tmp_path: Path) -> None:
+    for k in (2, 10):
+        write_cloud(tmp_path / f"s{k}.ply", Cloud(torch.rand(50, 3)))
+    listed = tmp_path / "list.txt"
+    listed.write_text("# scans\ns10.ply\n\ns2.ply\n")
+    assert list_scans([listed]) == [tmp_path / "s10.ply", tmp_path / "s2.ply"]
+    assert list_scans([tmp_path]) == [tmp_path / "s2.ply", tmp_path / "s10.ply"]
+    listed.write_text("s10.ply\ngone.ply\n")
+    with pytest.raises(FileNotFoundError, match=r"gone\.ply"):
+        list_scans([listed])
+
+
+@pytest.mark.slow
+def test_the_command_resumes_writes_and_says_what_is_doubtful(
+    views: tuple[Path, dict[str, Pose], Aligned], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _, found = views
+    arguments = ["align", str(folder), "--out", str(folder / "out"), "--voxel", "0.2", "--json"]
+    assert run(arguments) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["confident"] is False
+    assert len(printed["pairs"]) == len(found.pairs)
+    assert (folder / "out" / "merged.ply").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "at least two scans, got 1"),
+        (["--order", "random"], "--order must be one of any, sequence"),
+        (["--voxel", "wide"], "--voxel must be a length"),
+        (["--unit", "parsec"], "--unit must be one of"),
+    ],
+)
+def test_the_command_refuses_bad_input_with_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    scan = tmp_path / "one.ply"
+    write_cloud(scan, Cloud(torch.rand(50, 3)))
+    assert run(["align", str(scan), "--out", str(tmp_path / "out"), *options]) == 2
+    assert words in capsys.readouterr().err
