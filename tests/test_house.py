@@ -17,7 +17,8 @@ PACKAGE = Path(spoonful.__file__).parent
 ROOT = Path(__file__).parents[1]
 # Each layer may import those before it, and its own modules.
 LAYERS = [
-    {"extras", "files", "locking", "names", "version", "workers"},
+    {"extras", "files", "names", "version", "workers"},
+    {"locking"},
     {"geometry"},
     {"frame", "icp", "neighbors"},
     {"compat", "batch", "inputs", "registration"},

@@ -11,6 +11,17 @@ from typing import Any, BinaryIO
 
 
 @contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add a file's name to errors of the operating system without one, such as a full disk's."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for atomic replacement; its folder is made if it is missing.
 
@@ -31,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # Not made by `tempfile`, whose files only their owner can read.
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        with draft.open("wb") as file:
+        with naming(final), draft.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from spoonful.files import naming
+
 if sys.platform == "win32":
     import msvcrt
 else:
@@ -50,8 +52,9 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
             who = path.read_text() or "another process"
             raise FolderInUse(f"{folder} is in use by {who}; wait for it, or use another folder")
         host, since = socket.gethostname(), time.strftime("%Y-%m-%d %H:%M:%S")
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {host} since {since}".encode())
+        with naming(path):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {host} since {since}".encode())
         try:
             yield
         finally:

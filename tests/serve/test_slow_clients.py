@@ -85,6 +85,7 @@ def test_a_slow_client_is_cut_off(strict: Site, parts: tuple[bytes, ...], more: 
         assert until_closed(client, 6, more) > 0.5
 
 
+@pytest.mark.slow
 def test_an_upload_at_the_least_rate_is_taken_to_its_end(strict: Site, files: Files) -> None:
     request = httpx.Request("POST", f"{strict.url}/register", files=files)
     body = request.read()
@@ -106,6 +107,7 @@ def trickle(client: socket.socket, part: bytes) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut_off(strict: Site, files: Files) -> None:
     page = strict.post(files).json()["report"]
     ask = f"GET {page} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
@@ -158,6 +160,7 @@ def test_a_log_passes_each_message_now_and_then(caplog: pytest.LogCaptureFixture
     assert said == ["bad request 0", "bad request 0 (and 999 more like it)"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs SIGKILL")
 def test_the_next_server_deletes_the_folder_of_a_killed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -73,7 +73,7 @@ class DCP(RegistrationModel):
         check_layer(refine)
         if head == "mlp" and refine is not None:
             raise ValueError("refine needs matches, and the 'mlp' head has none; use head='svd'")
-        if pointer == "transformer" and emb_dims % n_heads:
+        if pointer == "transformer" and (n_heads < 1 or emb_dims % n_heads):
             raise ValueError(f"emb_dims ({emb_dims}) must be a multiple of n_heads ({n_heads})")
         self.cycle = cycle
         self.loss_on = loss_on

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from spoonful.extras import MissingExtra, require
-from spoonful.files import check_folder, write_whole
+from spoonful.files import check_folder, naming, write_whole
 from spoonful.locking import locked
 from spoonful.pipeline.cluster import run_on_cluster
 from spoonful.pipeline.overview import report_name, write_overview
@@ -167,11 +167,12 @@ def _register_pairs(
     elif todo:
         count = min(workers or _cores(), len(todo))
         # A new file per run: the last line of a killed run may be incomplete.
-        name = f"run-{time.time_ns()}-{os.getpid()}.jsonl"
-        with (folder / PARTS / name).open("w", encoding="utf-8") as part:
+        path = folder / PARTS / f"run-{time.time_ns()}-{os.getpid()}.jsonl"
+        with path.open("w", encoding="utf-8") as part:
             for row in run_here(todo, task, count, timeout):
-                part.write(line_of(row | {"key": keys[row["id"]]}))
-                part.flush()
+                with naming(path):
+                    part.write(line_of(row | {"key": keys[row["id"]]}))
+                    part.flush()
                 tell(1)
     rows = _finished(folder, keys, failed=True)
     merged = [

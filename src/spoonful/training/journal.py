@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spoonful.files import json_ready, write_whole
+from spoonful.files import json_ready, naming, write_whole
 
 
 class Journal:
@@ -21,7 +21,7 @@ class Journal:
     def add(self, line: dict[str, Any]) -> None:
         """Append a line. Numbers that are not finite become null."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "a") as file:
+        with naming(self.path), open(self.path, "a") as file:
             file.write(json.dumps(json_ready(line)) + "\n")
 
     def rewind(self, epochs: int) -> None:
