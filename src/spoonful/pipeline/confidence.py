@@ -119,8 +119,9 @@ def confidence_of(fit: FitStatistics) -> float:
 
     The product of two probabilities. That the right pose was found at all is a logistic function
     of the logarithms of `support` and `agreement`. That it is this one and not a rival goes by
-    their scores s, as s_1^g / (s_1^g + s_2^g + ...). All constants are fitted together, see
-    docs/limits.md. A pose that little holds is never called confident.
+    their scores s, as s_1^g / (s_1^g + s_2^g + ...); a rival with `AS_GOOD` of the best score counts
+    as its equal. The constants are fitted together, see docs/limits.md. A pose that little holds,
+    or that has an equal, is never called confident.
 
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
     0.99
@@ -133,7 +134,9 @@ def confidence_of(fit: FitStatistics) -> float:
         _SUPPORT * math.log(fit.support + 1) + _AGREEMENT * math.log(fit.agreement + 0.01) + _BIAS
     )
     found = 1 / (1 + math.exp(-value))
-    best = 1 / (1 + sum(min(rival, 1e3) ** _RIVALRY for rival in fit.rivals))
+    # A rival that fits about as well is an even chance: its warning and the verdict must agree.
+    odds = (1.0 if rival >= AS_GOOD else rival**_RIVALRY for rival in fit.rivals)
+    best = 1 / (1 + sum(odds))
     return found * best * (_LOOSE if fit.loose else 1.0)
 
 
