@@ -25,6 +25,7 @@ from scans import SETS, Pair, Row, is_right, pairs, reliability, turned
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
+from spoonful.pipeline.confidence import AS_GOOD
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -60,7 +61,8 @@ def probability(examples: list[Example], constants: Tensor) -> Tensor:
     most = max(1, *(len(e.rivals) for e in examples))
     rivals = torch.tensor([e.rivals + [0.0] * (most - len(e.rivals)) for e in examples])
     value = constants[0] * (support + 1).log() + constants[1] * (agreement + 0.01).log()
-    rivalry = (constants[3].exp() * rivals.double().clamp(1e-9, 1e3).log()).exp().sum(1)
+    rivals = torch.where(rivals >= AS_GOOD, 1.0, rivals.double()).clamp_min(1e-9)
+    rivalry = (constants[3].exp() * rivals.log()).exp().sum(1)
     return (value + constants[2]).sigmoid() / (1 + rivalry)
 
 
