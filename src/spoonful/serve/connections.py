@@ -22,9 +22,15 @@ from spoonful.serve.limits import Limits
 
 def server_options(limits: Limits) -> dict[str, Any]:
     """The options of `uvicorn.Config` that enforce the limits on connections."""
-    most = max(1, open_files(4 * limits.connections) // 4)  # an upload opens up to three files
-    limits = replace(limits, connections=min(limits.connections, most))
-    return {"http": type("Limited", (Connection,), {"limits": limits}), "ws": "none"}
+    # An upload opens up to three files besides its connection.
+    most = max(1, min(limits.connections, open_files(4 * limits.connections) // 4))
+    limits = replace(limits, connections=most)
+    return {
+        "http": type("Limited", (Connection,), {"limits": limits}),
+        "ws": "none",
+        # asyncio accepts this many connections before any of them can be closed.
+        "backlog": most,
+    }
 
 
 def open_files(wanted: int) -> int:
