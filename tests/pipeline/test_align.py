@@ -120,6 +120,22 @@ def test_what_is_written_agrees_with_the_poses(
 
 
 @pytest.mark.slow
+def test_fewer_pairs_are_tried_in_a_sequence_and_among_many_scans(
+    views: tuple[Path, dict[str, Pose], Aligned], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, truth, _ = views
+    files = [folder / f"{name}.ply" for name in truth]
+    found = align(files, folder / "out", order="sequence", workers=1)
+    assert len(found.pairs) == 5  # all but the first with the last
+    monkeypatch.setattr("spoonful.align.folder._ALL_PAIRS", 3)
+    monkeypatch.setattr("spoonful.align.folder._SIMILAR", 1)
+    found = align(files, folder / "out", workers=1)
+    assert 2 <= len(found.pairs) <= 4
+    names = {name for pair in found.pairs for name in (pair.source, pair.target)}
+    assert names == set(truth)
+
+
+@pytest.mark.slow
 def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
     write_views(tmp_path, 3)
     out = tmp_path / "out"

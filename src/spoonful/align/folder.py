@@ -211,7 +211,7 @@ def _align(
     held = None if fixed is None else Path(fixed).resolve()
     copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
-    edges, skipped, grids = _register(stages, names, scans, order, seed)
+    edges, failures, skipped, grids = _register(stages, names, scans, order, seed)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
@@ -245,7 +245,7 @@ def _align(
         copies=copies,
         skipped=skipped,
         spacing=usual / 2,
-        doubts=doubts_of(groups, pairs, unreadable),
+        doubts=[*failures, *doubts_of(groups, pairs, unreadable)],
         seconds=time.perf_counter() - began,
     )
 
@@ -354,8 +354,11 @@ def _copies(
 
 def _register(
     stages: _Stages, names: Sequence[str], scans: Mapping[str, Row], order: str, seed: int
-) -> tuple[list[Row], int, list[float]]:
-    """The rows of all pairs that are tried, how many were not, and the grids' edges."""
+) -> tuple[list[Row], list[str], int, list[float]]:
+    """The rows of all pairs that were registered, and a sentence for each that failed.
+
+    Also how many pairs were not tried, and the edges of the grids.
+    """
     given = all(scans[name]["normals"] for name in names)
     pairs = list(itertools.combinations(range(len(names)), 2))
     if order == "sequence":
@@ -379,14 +382,14 @@ def _register(
         for (i, j), edge in edges.items()
     ]
     done = stages.run("registering", jobs, register_described)
-    found = []
+    found, failures = [], []
     for name, row in done.items():
-        if row["status"] == "failed":
-            source, target = name.split("\t")
-            raise RuntimeError(f"registering {source} and {target} failed: {row['message']}")
         source, target = name.split("\t")
-        found.append(row | {"source": source, "target": target})
-    return found, len(pairs) - len(edges), list(edges.values())
+        if row["status"] == "failed":
+            failures.append(f"{source} and {target} were not registered: {row['message']}")
+        else:
+            found.append(row | {"source": source, "target": target})
+    return found, failures, len(pairs) - len(edges), list(edges.values())
 
 
 def _describe(
