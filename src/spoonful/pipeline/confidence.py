@@ -119,9 +119,9 @@ def confidence_of(fit: FitStatistics) -> float:
 
     The product of two probabilities. That the right pose was found at all is a logistic function
     of the logarithms of `support` and `agreement`. That it is this one and not a rival goes by
-    their scores s, as s_1^g / (s_1^g + s_2^g + ...); a rival with `AS_GOOD` of the best score counts
-    as its equal. The constants are fitted together, see docs/limits.md. A pose that little holds,
-    or that has an equal, is never called confident.
+    their scores s, as s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is
+    its equal. The constants are fitted together, see docs/limits.md. A pose that little holds, or
+    that has an equal, is never called confident.
 
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
     0.99
