@@ -29,10 +29,10 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from _harness import RESULTS, machine
-from protocols.corpora import blobs
+from data.corpora import blobs
 from spoonful import SpoonfulLayer
 from spoonful.data.clouds import Cloud, read_cloud, read_mesh, write_cloud
 from spoonful.data.collate import collate

@@ -22,10 +22,10 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from _harness import machine, race, save, table
-from protocols.corpora import blobs
+from data.corpora import blobs
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
 from spoonful.data.items import ProtocolDataset

@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(TESTS))
 
 from _harness import RESULTS, machine
-from clouds.seeds import seeds
+from data.clouds.seeds import seeds
 from spoonful.data.clouds import CloudFileError, read_cloud
 
 ENVIRONMENT = os.environ | {

@@ -42,7 +42,7 @@ def generator() -> torch.Generator:
 @pytest.fixture(scope="session")
 def golden_folder() -> Path:
     """Inputs and outputs of the published code."""
-    return Path(__file__).parent / "data"
+    return Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from spoonful.batch import Batch
 from spoonful.geometry import Pose, SpoonfulLayer, random_rotation
 from spoonful.models import DCP, RegistrationModel, RPMNet
 
-DATA = Path(__file__).parents[1] / "data" / "models"
+DATA = Path(__file__).parents[1] / "golden" / "models"
 
 
 def golden(name: str, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:

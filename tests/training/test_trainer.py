@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from protocols.corpora import scans
+from data.corpora import scans
 from spoonful.training import TrainingFailed, build, load_model, presets, train
 from spoonful.training.config import Optimizer
 from spoonful.training.distributed import Group

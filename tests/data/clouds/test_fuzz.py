@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clouds.seeds import seeds, spoiled
+from data.clouds.seeds import seeds, spoiled
 from spoonful.data.clouds import CloudFileError, read_cloud
 
 pytest.importorskip("laspy")  # one of the seeds is made with it

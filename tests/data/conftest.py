@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from datasets.files import write_h5
+from data.files import write_h5
 from spoonful.data import synthetic
 from spoonful.data.clouds import Cloud, write_cloud
 from spoonful.geometry import Pose, rotation_from_vector

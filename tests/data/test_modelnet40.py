@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from datasets.files import write_h5
+from data.files import write_h5
 from spoonful.data import modelnet40, synthetic
 from spoonful.data.clouds import Mesh, write_mesh
 

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 import torch
 
-from protocols.corpora import blobs
+from data.corpora import blobs
 from spoonful.data import protocols
 from spoonful.data.protocols import PoseDistribution, split_validation
 

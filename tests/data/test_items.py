@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from protocols.corpora import blobs, scans
+from data.corpora import blobs, scans
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.collate import collate

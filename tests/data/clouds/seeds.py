@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from hypothesis import strategies as st
 
-from clouds.e57_file import e57_file
+from data.clouds.e57_file import e57_file
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, write_cloud, write_mesh
 
 POLYGONS = b"""ply

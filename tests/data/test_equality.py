@@ -11,7 +11,7 @@ import torch
 from scipy.stats import ks_2samp
 from torch import Tensor
 
-from protocols.corpora import blobs
+from data.corpora import blobs
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.items import ProtocolDataset

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from protocols.corpora import blobs
+from data.corpora import blobs
 from spoonful.cli import show as command
 from spoonful.data import protocols
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from clouds.e57_file import e57_file
-from clouds.seeds import PTS, PTX, small_cloud
+from data.clouds.e57_file import e57_file
+from data.clouds.seeds import PTS, PTX, small_cloud
 from spoonful.data.clouds import Cloud, CloudFileError, lost, read, write_cloud, write_mesh
 from spoonful.geometry import Pose
 from spoonful.pipeline.shapes import moved, scaled

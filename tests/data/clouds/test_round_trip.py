@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from clouds.seeds import POLYGONS, STL_TEXT, gltf_tree, mixed_polygons, small_cloud, tetrahedron
+from data.clouds.seeds import (
+    POLYGONS,
+    STL_TEXT,
+    gltf_tree,
+    mixed_polygons,
+    small_cloud,
+    tetrahedron,
+)
 from spoonful.data.clouds import (
     FORMATS,
     Cloud,

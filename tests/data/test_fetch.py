@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from datasets.files import write_h5
+from data.files import write_h5
 from spoonful.data import modelnet40
 from spoonful.data.fetch import Archive, FetchError, download, fetch, unzip
 

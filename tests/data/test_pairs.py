@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from protocols.corpora import blobs, scans
+from data.corpora import blobs, scans
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.data.pairs import PairGenerator

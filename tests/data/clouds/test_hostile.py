@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from clouds.seeds import gltf_tree, seeds
+from data.clouds.seeds import gltf_tree, seeds
 from spoonful.data.clouds import (
     FORMATS,
     Cloud,

@@ -1,0 +1,1 @@
+"""Tests of spoonful.data, and what they share."""
