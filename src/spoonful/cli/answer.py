@@ -63,8 +63,9 @@ def show(
         lines.insert(3, ("surface", surface))
     if answered(found) and found.deviation is not None:
         size = f"{found.deviation.length:.2g} {unit}".rstrip()
-        text = f"{found.deviation.degrees:.2g}° and {size} (standard deviations)"
-        lines.insert(2, ("precision", f"{text} by noise alone, not if matches are wrong"))
+        both = f"{found.deviation.degrees:.2g}° and {size}"
+        text = f"{both} (standard deviations, of noise alone)"
+        lines.insert(2, ("precision", text))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     console.print()
