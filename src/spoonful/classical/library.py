@@ -26,7 +26,7 @@ from torch import Tensor
 from spoonful.classical import isolate
 from spoonful.classical.contract import FAILED, PairwiseMethod
 from spoonful.extras import MissingExtra, require
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, nearest_rotation
 from spoonful.registration import Registration
 
 _NATIVE = Path(__file__).parent / "native"
@@ -187,5 +187,4 @@ def _pose(matrix: Any) -> Pose | None:
     eye = torch.eye(3, dtype=torch.float64)
     if (rotation.mT @ rotation - eye).abs().max() > _ROUNDING or torch.linalg.det(rotation) < 0:
         return None
-    left, _, right = torch.linalg.svd(rotation)
-    return Pose(left @ right, values[:3, 3])
+    return Pose(nearest_rotation(rotation), values[:3, 3])
