@@ -2,7 +2,7 @@
 
     python benchmarks/baselines.py run --data 'data/shapes-{split}.pt' --device cuda --out DIR
     python benchmarks/baselines.py collect DIR           # into results/baselines.json
-    python benchmarks/baselines.py table --into docs/baselines.md
+    python benchmarks/baselines.py table --into results/baselines.md docs/baselines.md
 
 `run` works in lanes, side by side. Methods of compiled libraries share the processor's cores, one
 pinned process each. ICP, RPM and the networks whose weights come with the package, which take
@@ -521,21 +521,24 @@ def table(options: argparse.Namespace) -> int:
     texts = {name: render(name, content) for name in PROTOCOLS}
     texts["searches"] = render_searches(content["searches"])
     texts["machine"] = render_machine(content)
-    if options.into is None:
+    if not options.into:
         print("\n\n".join(f"### {name}\n\n{text}" for name, text in texts.items()))
         return 0
-    options.into.write_text(put(options.into.read_text(encoding="utf-8"), texts), encoding="utf-8")
-    print("wrote", options.into)
+    for page in options.into:
+        page.write_text(put(page.read_text(encoding="utf-8"), texts), encoding="utf-8")
+        print("wrote", page)
     return 0
 
 
 def put(text: str, parts: Mapping[str, str]) -> str:
-    """`text` with each part between its own mark and the next end."""
+    """`text` with each part that it has a mark for, between this mark and the next end."""
     for name, part in parts.items():
         before, mark, rest = text.partition(MARKS[0].format(name))
+        if not mark:
+            continue
         _, end, after = rest.partition(MARKS[1])
-        if not mark or not end:
-            raise ValueError(f"there is no {MARKS[0].format(name)} with {MARKS[1]} after it")
+        if not end:
+            raise ValueError(f"there is no {MARKS[1]} after {mark}")
         text = f"{before}{mark}\n\n{part}\n\n{end}{after}"
     return text
 
@@ -761,7 +764,7 @@ def parser() -> argparse.ArgumentParser:
     one.set_defaults(do=collect)
     one = commands.add_parser("table", help="write the tables")
     one.add_argument("--summary", type=Path, default=SUMMARY)
-    one.add_argument("--into", type=Path)
+    one.add_argument("--into", type=Path, nargs="+", help="pages with marks for the tables")
     one.set_defaults(do=table)
     return found
 

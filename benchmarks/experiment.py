@@ -44,7 +44,9 @@ def main() -> int:
         if options.answer:
             text = answer(finished)
         else:
-            text = tables.table(finished, against=_names(options.against))
+            text = tables.table(
+                finished, against=_names(options.against), only=_names(options.only)
+            )
         if options.into:
             tables.put_into(text, options.into)
         else:
@@ -113,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", default="synthetic", help="corpus: a folder, a file, or synthetic")
     add("--other", help="a second corpus, for test alone")
     add("--models", default=",".join(runs.MODELS))
-    add("--only", default="", help="conditions, as perturbed-60 or dcp-perturbed-60")
+    add("--only", default="", help="conditions to run, or to show with --table")
     add("--seeds", default="3", help="a count (3), or a list (0,4,7)")
     add("--steps", type=int, default=1500)
     add("--seconds", type=float, default=math.inf, help="time limit of this command")

@@ -33,18 +33,24 @@ def results(folders: Iterable[str | Path]) -> list[dict[str, Any]]:
     )
 
 
-def table(runs: Sequence[Run], *, against: Sequence[str] = (BASELINE,)) -> str:
+def table(
+    runs: Sequence[Run], *, against: Sequence[str] = (BASELINE,), only: Sequence[str] = ()
+) -> str:
     """Markdown: for each model, mean and spread over seeds, and differences to Kabsch alone.
 
     Args:
         runs: of `results`.
         against: the conditions to compare with. A single one is compared seed by seed; the runs
             of several are pooled and compared by Welch's test.
+        only: the conditions to show, without the tests on another corpus; all if empty.
+            Corrections count all comparisons.
     """
     if not runs:
         raise ValueError("there are no results in these folders")
     models = sorted({run["model"] for run in runs})
-    parts = [_table_of([run for run in runs if run["model"] == model], against) for model in models]
+    parts = [
+        _table_of([run for run in runs if run["model"] == model], against, only) for model in models
+    ]
     return "\n\n".join(parts)
 
 
@@ -107,7 +113,7 @@ def spread(values: Iterable[float | None], digits: int = 2) -> str:
     return mean if len(kept) == 1 else f"{mean} ± {statistics.stdev(kept):.{digits}f}"
 
 
-def _table_of(runs: Sequence[Run], against: Sequence[str]) -> str:
+def _table_of(runs: Sequence[Run], against: Sequence[str], only: Sequence[str]) -> str:
     conditions = dict.fromkeys(run["condition"] for run in runs)
     tests = list(runs[0]["tests"])
     found = {
@@ -123,10 +129,12 @@ def _table_of(runs: Sequence[Run], against: Sequence[str]) -> str:
         if not some:
             continue
         own = "," not in some[0]
+        if only and not own:
+            continue
         titles = [f"{name} ({runs[0]['tests'][name]['count']} pairs)" for name in some]
         titles += ["match error", "extent ratio", "rho"] if own else []
         lines = [f"| training | seeds | {' | '.join(titles)} |", f"|---|---|{'---|' * len(titles)}"]
-        for name in conditions:
+        for name in only or conditions:
             mine = [run for run in runs if run["condition"] == name]
             cells = []
             for test in some:
