@@ -12,8 +12,6 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-
 from spoonful.evaluation.bootstrap import LEVEL, Interval
 
 
@@ -104,9 +102,9 @@ def _found(mean: float, error: float, freedom: float, level: float) -> Differenc
 
 def t_below(value: float, freedom: float) -> float:
     """The share of Student's distribution below `value`."""
-    angle, share = _distribution(freedom)
-    place = torch.tensor(math.atan(value / math.sqrt(freedom)), dtype=torch.float64)
-    return float(_interpolated(place, angle, share))
+    from scipy.special import stdtr  # here, since runs on a GPU machine do not need it
+
+    return float(stdtr(freedom, value))
 
 
 def t_quantile(share: float, freedom: float) -> float:
@@ -115,20 +113,6 @@ def t_quantile(share: float, freedom: float) -> float:
     >>> [round(t_quantile(0.975, freedom), 3) for freedom in (2, 4, 7)]
     [4.303, 2.776, 2.365]
     """
-    angle, below = _distribution(freedom)
-    place = _interpolated(torch.tensor(share, dtype=torch.float64), below, angle)
-    return math.sqrt(freedom) * math.tan(float(place))
+    from scipy.special import stdtrit
 
-
-def _distribution(freedom: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Angles, and the share of Student's distribution below sqrt(freedom) tan(angle)."""
-    angle = torch.linspace(-math.pi / 2, math.pi / 2, 40_001, dtype=torch.float64)
-    density = angle.cos().clamp(min=0) ** (freedom - 1)
-    area = torch.cumulative_trapezoid(density, angle)
-    return angle, torch.cat([area.new_zeros(1), area]) / area[-1]
-
-
-def _interpolated(x: torch.Tensor, xs: torch.Tensor, ys: torch.Tensor) -> torch.Tensor:
-    right = int(torch.searchsorted(xs, x).clamp(1, len(xs) - 1))
-    weight = (x - xs[right - 1]) / (xs[right] - xs[right - 1])
-    return ys[right - 1] + weight * (ys[right] - ys[right - 1])
+    return float(stdtrit(freedom, share))
