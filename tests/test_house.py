@@ -28,7 +28,7 @@ LAYERS = [
     {"classical"},
     {"training"},
     {"evaluation"},
-    {"pipeline", "analysis"},
+    {"pipeline"},
     {"align"},
     {"serve"},
     {"cli"},

@@ -9,7 +9,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from spoonful.analysis.plots import number
+from analysis.plots import number
 from training_grid.runs import BASELINE
 from training_grid.student import Difference, Group, welch
 from training_grid.tables import Run, difference, errors_of, spread, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spoonful.analysis.plots import MARKERS, PAGE, canvas, rendered, settled, styled
+from analysis.plots import MARKERS, PAGE, canvas, rendered, settled, styled
 from training_grid.runs import BASELINE, CONDITIONS
 from training_grid.tables import difference
 

@@ -12,12 +12,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from spoonful.analysis import cases as measures
-from spoonful.analysis import ours
-from spoonful.analysis.cases import Cases, growth, measure, resized, scaled
-from spoonful.analysis.plots import THEMES, Drawing, styled
-from spoonful.analysis.report import FIGURES, analyze, in_short
-from spoonful.analysis.subject import Curve, Subject, compared, last_layer, read_curves, small
+from scripts import load_benchmark
 from spoonful.cli.app import run
 from spoonful.data import synthetic
 from spoonful.models import DCP, PointNetLK, RPMNet
@@ -25,6 +20,21 @@ from spoonful.training import build, override
 from spoonful.training.config import Config
 
 pytest.importorskip("matplotlib")
+
+load_benchmark("analyze")
+from analysis import cases as measures  # noqa: E402
+from analysis import ours  # noqa: E402
+from analysis.cases import Cases, growth, measure, resized, scaled  # noqa: E402
+from analysis.plots import THEMES, Drawing, styled  # noqa: E402
+from analysis.report import FIGURES, analyze, in_short  # noqa: E402
+from analysis.subject import (  # noqa: E402
+    Curve,
+    Subject,
+    compared,
+    last_layer,
+    read_curves,
+    small,
+)
 
 TINY = (
     "dcp.embedding=pointnet",

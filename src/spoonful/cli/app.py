@@ -14,7 +14,6 @@ from rich.markup import escape
 
 from spoonful.cli import (
     align,
-    analyze,
     batch,
     bench,
     compare,
@@ -56,9 +55,9 @@ app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="tune")(tune.tune_command)
 app.command(name="compare")(compare.compare_command)
 app.command(name="reproduce")(reproduce.reproduce_command)
-app.command(name="analyze")(analyze.analyze_command)
+app.command(name="analyze", context_settings=bench.PASS_THROUGH)(bench.analyze)
 app.command(name="sweep")(sweep.sweep)
-app.command(name="bench", context_settings=bench.PASS_THROUGH)(bench.bench)
+app.command(name="bench", context_settings=bench.PASS_HELP_THROUGH)(bench.bench)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""`spoonful bench`: run a benchmark of the source checkout."""
+"""`spoonful bench` and `spoonful analyze`: run a script of the source checkout."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from rich.console import Console
 from spoonful.cli.answer import wrapped
 from spoonful.names import named
 
+PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True}
 # The benchmark answers --help itself.
-PASS_THROUGH = {
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "help_option_names": [],
-}
+PASS_HELP_THROUGH = {**PASS_THROUGH, "help_option_names": []}
 
 
 def bench(
@@ -47,16 +44,32 @@ def bench(
     if name in ("-h", "--help"):
         typer.echo(context.get_help())
         return
-    folder = _benchmarks()
-    known = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
+    known = {path.stem: path for path in sorted(_benchmarks().glob("[!_]*.py"))}
     if not name:
         console = Console()
         for stem, path in known.items():
             about = ast.get_docstring(ast.parse(path.read_text())) or ""
             typer.echo(wrapped(console, f"{stem:12}", about.splitlines()[0], indent=12))
         return
-    script = named(name, known, what="benchmark")
-    sys.argv = [str(script), *context.args]
+    _run(named(name, known, what="benchmark"), context.args)
+
+
+def analyze(context: typer.Context) -> None:
+    """Draw what the refinement does to a model, and why (in a source checkout).
+
+    The same as `spoonful bench analyze`, which lists the figures and options with --help.
+
+    [bold]Examples[/bold]
+
+      spoonful analyze
+
+      spoonful analyze divergence-vs-rho convergence --model runs/mine --data shapes --out analysis
+    """
+    _run(_benchmarks() / "analyze.py", context.args)
+
+
+def _run(script: Path, arguments: list[str]) -> None:
+    sys.argv = [str(script), *arguments]
     runpy.run_path(str(script), run_name="__main__")
 
 
@@ -65,4 +78,7 @@ def _benchmarks() -> Path:
     for root in (Path.cwd(), *Path(__file__).resolve().parents):
         if (root / "benchmarks" / "layer.py").is_file():
             return root / "benchmarks"
-    raise ValueError("benchmarks need a source checkout: run this command inside one")
+    raise ValueError(
+        "benchmarks and the analysis need a source checkout: "
+        "clone the repository, and run this command inside it"
+    )

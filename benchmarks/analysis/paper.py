@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.analysis.cases import FORMS, Cases, measure, resized, scaled, spearman
-from spoonful.analysis.plots import (
+from analysis.cases import FORMS, Cases, measure, resized, scaled, spearman
+from analysis.plots import (
     MARKERS,
     PAGE,
     Drawing,
@@ -19,7 +19,7 @@ from spoonful.analysis.plots import (
     number,
     scatter,
 )
-from spoonful.analysis.subject import Key, Subject
+from analysis.subject import Key, Subject
 from spoonful.geometry import linearized_step
 from spoonful.geometry.exact import matmul3
 from spoonful.geometry.moments import moments

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from spoonful.analysis import ours, paper
-from spoonful.analysis.plots import Drawing, Mode, Table, rendered, settled, styled
-from spoonful.analysis.subject import Subject
+from analysis import ours, paper
+from analysis.plots import Drawing, Mode, Table, rendered, settled, styled
+from analysis.subject import Subject
 from spoonful.files import json_ready
 from spoonful.names import named
 from spoonful.version import __version__

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from spoonful.analysis.cases import FORMS, Cases, measure, resized, with_extent
+from analysis.cases import FORMS, Cases, measure, resized, with_extent
 from spoonful.batch import Batch
 from spoonful.data import protocols, synthetic
 from spoonful.data.collate import collate

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.analysis.cases import (
+from analysis.cases import (
     FORMS,
     INDICATORS,
     PATIENCE,
@@ -22,7 +22,7 @@ from spoonful.analysis.cases import (
     resized,
     spearman,
 )
-from spoonful.analysis.plots import (
+from analysis.plots import (
     DASHES,
     MARKERS,
     PAGE,
@@ -34,7 +34,7 @@ from spoonful.analysis.plots import (
     number,
     scatter,
 )
-from spoonful.analysis.subject import Curve, Key, Step, Subject, compared
+from analysis.subject import Curve, Key, Step, Subject, compared
 from spoonful.batch import Batch
 from spoonful.geometry import Pose, random_rotation, rotation_from_vector
 from spoonful.geometry.exact import matmul3
