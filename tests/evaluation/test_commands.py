@@ -12,16 +12,15 @@ import pytest
 import torch
 
 from evaluation.small import shapes
-from spoonful.evaluation import Interval, Reproduction, Result, tables
+from spoonful.evaluation import Result
 from spoonful.evaluation import compare as compared
-from spoonful.evaluation.reproduce import Cell, ReproducedRow
 from spoonful.training import corpora
 
 typer = pytest.importorskip("typer")
 from rich.console import Console  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
-from spoonful.cli import compare, evaluate, reproduce, tune  # noqa: E402
+from spoonful.cli import compare, evaluate, tune  # noqa: E402
 
 
 @pytest.fixture
@@ -35,7 +34,6 @@ def run(tmp_path, monkeypatch):
     app = typer.Typer()
     app.command("evaluate")(evaluate.evaluate_command)
     app.command("compare")(compare.compare_command)
-    app.command("reproduce")(reproduce.reproduce_command)
     app.command("tune")(tune.tune_command)
 
     def run(*arguments: str) -> str:
@@ -115,45 +113,6 @@ def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protoc
     assert found[0].protocol_hash != found[1].protocol_hash
     with pytest.raises(ValueError, match="noise must be a standard deviation >= 0, got -1"):
         run("evaluate", "identity", "--noise", "-1")
-
-
-@pytest.mark.slow
-def test_reproduce_shows_the_papers_numbers_with_nothing_trained(run, tmp_path):
-    few = ("--no-train", "--limit", "1")
-    text = run("reproduce", "dcp-unseen", "--data", "toys.pt", *few, "--out", "table.json")
-    assert "2.052" in text
-    assert "not trained yet" in text
-    assert (tmp_path / "table.json").is_file()
-
-
-def test_a_narrow_terminal_breaks_no_words_of_a_row():
-    row = ReproducedRow("ICP", 4 * (Cell(1.0),), "icp needs what is not here, in many words")
-    found = Reproduction(tables.get("dcp-clean"), (row,), "toys")
-    for width, line in ((80, "ICP: icp needs what is not here, in many words"), (120, "made from")):
-        console = Console(file=StringIO(), width=width)
-        reproduce.show(console, found)
-        assert line in console.file.getvalue()
-
-
-def test_reproduce_without_a_table_lists_them(run):
-    text = run("reproduce")
-    assert all(name in text for name in tables.names())
-    assert re.search(r"^initialization .*26 training runs +52 ", text, re.MULTILINE)
-
-
-def test_a_table_says_which_rows_have_a_spread_and_which_an_interval(run):
-    def shown(*rows: ReproducedRow) -> str:
-        console = Console(file=StringIO(), width=120)
-        reproduce.show(console, Reproduction(tables.get("dcp-clean"), rows, "toys"))
-        return console.file.getvalue()
-
-    one = ReproducedRow("ICP", 4 * (Cell(1.0, ours=2.0, interval=Interval(1, 3)),), "toys")
-    many = ReproducedRow("DCP-v2", 4 * (Cell(1.0, ours=2.0, spread=0.5),), "toys")
-    # The paper calls its own rows "ours", so ours are "here".
-    assert re.search(r"^method +paper +here +95 % interval +here - paper ", shown(one), re.M)
-    assert "spread or 95 %" not in shown(one)
-    assert " spread " in shown(many)
-    assert "spread or 95 % interval" in shown(one, many)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from spoonful.cli import (
     evaluate,
     models,
     register,
-    reproduce,
     serve,
     show,
     sweep,
@@ -54,7 +53,7 @@ app.command(name="train")(train.train)
 app.command(name="evaluate")(evaluate.evaluate_command)
 app.command(name="tune")(tune.tune_command)
 app.command(name="compare")(compare.compare_command)
-app.command(name="reproduce")(reproduce.reproduce_command)
+app.command(name="reproduce", context_settings=bench.PASS_THROUGH)(bench.reproduce)
 app.command(name="analyze", context_settings=bench.PASS_THROUGH)(bench.analyze)
 app.command(name="sweep")(sweep.sweep)
 app.command(name="bench", context_settings=bench.PASS_HELP_THROUGH)(bench.bench)

@@ -1,4 +1,4 @@
-"""`spoonful bench` and `spoonful analyze`: run a script of the source checkout."""
+"""`spoonful bench`, `analyze` and `reproduce`: run a script of the source checkout."""
 
 from __future__ import annotations
 
@@ -68,6 +68,25 @@ def analyze(context: typer.Context) -> None:
     _run(_benchmarks() / "analyze.py", context.args)
 
 
+def reproduce(context: typer.Context) -> None:
+    """Print a table of the paper beside ours (in a source checkout).
+
+    Trains or loads what is missing, and measures it. The same as `spoonful bench reproduce`, which
+    lists the options with --help.
+
+    [bold]Examples[/bold]
+
+      spoonful reproduce                       list the tables
+
+      spoonful reproduce rpm-crop --no-train   what needs no training
+
+      spoonful reproduce dcp-unseen --budget 10m
+
+      spoonful reproduce rpm-crop --data modelnet40 --runs runs --device cuda
+    """
+    _run(_benchmarks() / "reproduce.py", context.args)
+
+
 def _run(script: Path, arguments: list[str]) -> None:
     sys.argv = [str(script), *arguments]
     runpy.run_path(str(script), run_name="__main__")
@@ -79,6 +98,6 @@ def _benchmarks() -> Path:
         if (root / "benchmarks" / "layer.py").is_file():
             return root / "benchmarks"
     raise ValueError(
-        "benchmarks and the analysis need a source checkout: "
+        "bench, analyze and reproduce need a source checkout: "
         "clone the repository, and run this command inside it"
     )

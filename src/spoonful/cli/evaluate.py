@@ -27,7 +27,7 @@ from spoonful.evaluation import (
     open_method,
     write_csv,
 )
-from spoonful.evaluation import tables as paper
+from spoonful.evaluation.columns import Column, columns
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 from spoonful.files import check_folder
@@ -145,22 +145,22 @@ def show(
 ) -> None:
     """Print results of one protocol, with empty rows for the methods that are `missing`."""
     first = results[0]
-    columns = [
+    shown = [
         column
-        for column in paper.columns(protocols.get(first.protocol).metrics)
+        for column in columns(protocols.get(first.protocol).metrics)
         if any(column.metric in result.errors for result in results)
     ]
-    if all(column.metric != "rotation_degrees" for column in columns):
-        columns.append(paper.Column("iso. R", "rotation_degrees", "mean", "deg"))
+    if all(column.metric != "rotation_degrees" for column in shown):
+        shown.append(Column("iso. R", "rotation_degrees", "mean", "deg"))
     times = ["ms", "pairs/s"]
     settings = any(result.settings for result in results)
-    table = _table("method", *(["settings"] if settings else []), *map(heading, columns), *times)
+    table = _table("method", *(["settings"] if settings else []), *map(heading, shown), *times)
     for result in results:
         cells = [
             with_interval(result.statistics[column.metric], column.statistic)
             if column.metric in result.errors
             else "-"
-            for column in columns
+            for column in shown
         ]
         name = escape(result.method)
         if result.failures:
@@ -171,7 +171,7 @@ def show(
             clock = [number(1000 * timing.single), number(timing.pairs_per_second)]
         table.add_row(name, *([result.settings] if settings else []), *cells, *clock)
     for one in missing:
-        blank = ["-"] * (len(columns) + len(times))
+        blank = ["-"] * (len(shown) + len(times))
         name = f"{escape(one.name)}\n[yellow]cannot run[/yellow]"
         table.add_row(name, *([one.settings] if settings else []), *blank)
     if settings:  # long names of weights may be broken, "published" may not
@@ -192,7 +192,7 @@ def show(
     if by_category:
         for result in results:
             console.print(f"\n[bold]{escape(result.method)}[/bold], by category")
-            console.print(_categories(result, columns))
+            console.print(_categories(result, shown))
 
 
 def _all_metrics(result: Result) -> Table:
@@ -203,11 +203,11 @@ def _all_metrics(result: Result) -> Table:
     return table
 
 
-def _categories(result: Result, columns: Sequence[paper.Column]) -> Table:
-    table = _table("category", "items", *map(heading, columns))
+def _categories(result: Result, shown: Sequence[Column]) -> Table:
+    table = _table("category", "items", *map(heading, shown))
     for category, found in result.by_category.items():
-        some = [with_interval(found[column.metric], column.statistic) for column in columns]
-        table.add_row(category, str(found[columns[0].metric].summary.count), *some)
+        some = [with_interval(found[column.metric], column.statistic) for column in shown]
+        table.add_row(category, str(found[shown[0].metric].summary.count), *some)
     return table
 
 
@@ -229,7 +229,7 @@ def _table(first: str, *rest: str) -> Table:
     return table
 
 
-def heading(column: paper.Column) -> str:
+def heading(column: Column) -> str:
     """A column's label with its unit."""
     return column.label + {"deg": " °", "deg2": " °²", "%": " %", "": ""}[column.unit]
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from spoonful.classical import presets
 from spoonful.classical.presets import Tuned
@@ -16,10 +17,10 @@ from spoonful.data.scans import ScanPair
 from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
-from spoonful.evaluation.trained import open_trained
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, load_published
 from spoonful.names import named
-from spoonful.training import corpora, shipped
+from spoonful.training import checkpoint, corpora, load_model, shipped
+from spoonful.training.journal import Journal
 
 SYNTHETIC = "synthetic"
 """The embedded corpus, for those who have no data."""
@@ -117,7 +118,7 @@ def open_method(text: str, protocol: str | None = None) -> Method:
     if text in shipped.names() or text in _PUBLISHED:
         return _shipped(text)
     if Path(text).exists():
-        return open_trained(Path(text))
+        return _trained(Path(text))
     if mark or os.sep in text or Path(text).suffix:
         known = ", ".join(f"{kind}:FILE" for kind in _PUBLISHED)
         raise ValueError(
@@ -159,3 +160,30 @@ def _shipped(name: str) -> Method:
     facts = {"steps": about.steps, "protocol": about.protocol, "config": dict(about.config)}
     known = {"settings": own, "seed": about.seed, "training": facts}
     return methods.of_model(name, shipped.load(own), **known)
+
+
+def _trained(path: Path) -> Method:
+    """The model of a training run's folder or checkpoint."""
+    model = load_model(path)
+    facts = training_facts(path)
+    name = path.name if path.is_dir() else path.parent.name
+    return methods.of_model(name, model, seed=facts["config"]["seed"], training=facts)
+
+
+def training_facts(path: Path) -> dict[str, Any]:
+    """The progress of a run, and all its settings."""
+    found = checkpoint.load(path)
+    facts: dict[str, Any] = {
+        "steps": found.progress.step,
+        "seconds": found.progress.seconds,
+        "best_epoch": found.progress.best_epoch,
+        "validation": found.metrics,
+        "protocol": found.protocol,
+        "config": found.config.as_dict(),
+    }
+    folder = path if path.is_dir() else path.parent
+    lines = Journal(folder).lines()
+    steps = [line["step"] for line in lines if "step" in line]
+    if steps and found.progress.step > steps[0]:  # an epoch with steps after it was a whole one
+        facts["epochs"] = found.progress.step / steps[0]
+    return facts

@@ -1,100 +1,95 @@
-"""`spoonful reproduce`: a table of the paper beside our own numbers."""
+"""The paper's tables beside ours: train or load what is missing, measure, subtract.
+
+python benchmarks/reproduce.py                        # list the tables; or: spoonful reproduce
+python benchmarks/reproduce.py rpm-crop --no-train    # what needs no training
+python benchmarks/reproduce.py dcp-unseen --budget 10m
+python benchmarks/reproduce.py rpm-crop --data modelnet40 --runs runs --device cuda
+python benchmarks/reproduce.py initialization --seeds 3 --budget 2h
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from paper import tables
+from paper.reproduce import Cell, Reproduction, reproduce, to_json
 from spoonful.cli.compare import signed
 from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import heading, number, pick_device, span, wide
-from spoonful.evaluation import Reproduction, reproduce, tables
-from spoonful.evaluation.reproduce import Cell, to_json
 from spoonful.files import write_whole
 
 _ROOM = 100  # columns; in fewer, what a row was made from is under the table instead of beside it
 
 
-def reproduce_command(
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TABLE", help=", ".join(tables.names()) + ". Without one, they are listed."
-        ),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="A folder with data; without it, the embedded corpus.")
-    ] = None,
-    runs: Annotated[Path, typer.Option(help="Where training runs and results are kept.")] = Path(
-        "runs"
-    ),
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time to train the whole table, as 10m or 2h; measuring adds up to half of it."
-        ),
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Training runs per row.")] = None,
-    row: Annotated[list[str] | None, typer.Option(help="Make this row; may be repeated.")] = None,
-    layer: Annotated[
-        str, typer.Option(help="The layer: source, target, perturbed or detached.")
-    ] = "source",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A setting of all training runs, as dcp.emb_dims=128."),
-    ] = None,
-    train: Annotated[
-        bool, typer.Option(help="Train what is missing; or take the package's weights.")
-    ] = True,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto.")] = "auto",
-    limit: Annotated[int | None, typer.Option(help="Measure the first N items only.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table as JSON, too.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
-) -> None:
-    """Print a table of the paper beside ours: train or load what is missing, and measure it.
-
-    [bold]Examples[/bold]
-
-      spoonful reproduce                       list the tables
-
-      spoonful reproduce rpm-crop --no-train   what needs no training
-
-      spoonful reproduce dcp-unseen --budget 10m
-
-      spoonful reproduce rpm-crop --data modelnet40 --runs runs --device cuda
-
-      spoonful reproduce initialization --seeds 3 --budget 2h
-    """
+def main() -> None:
+    options = _parser().parse_args()
     console = wide(Console())
-    if table is None:
+    if options.table is None:
         list_tables(console)
         return
     try:
         found = reproduce(
-            table,
-            data=data,
-            runs=runs,
-            budget=None if budget is None else duration(budget, "--budget"),
-            seeds=seeds,
-            rows=row,
-            layer=layer,
-            settings=settings or (),
-            train=train,
-            device=pick_device(device),
-            limit=limit,
-            quiet=quiet,
+            options.table,
+            data=options.data,
+            runs=options.runs,
+            budget=None if options.budget is None else duration(options.budget, "--budget"),
+            seeds=options.seeds,
+            rows=options.row,
+            layer=options.layer,
+            settings=options.set,
+            train=options.train,
+            device=pick_device(options.device),
+            limit=options.limit,
+            quiet=options.quiet,
         )
     except KeyboardInterrupt:
         Console(stderr=True).print("stopped; run the same command to resume", highlight=False)
         raise
     show(console, found)
-    if out is not None:
-        console.print(f"wrote {write_whole(out, to_json(found))}", highlight=False)
+    if options.out is not None:
+        console.print(f"wrote {write_whole(options.out, to_json(found))}", highlight=False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="spoonful reproduce",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("table", nargs="?", help=", ".join(tables.names()) + "; without one, they are listed")
+    add("--data", help="a folder with data; without it, the embedded corpus")
+    add("--runs", type=Path, default=Path("runs"), help="where runs and results are kept")
+    add("--budget", help="time to train the whole table, as 10m or 2h; measuring adds up to half")
+    add("--seeds", type=int, help="training runs per row")
+    add("--row", action="append", help="make this row; may be repeated")
+    add("--layer", default="source", help="source, target, perturbed or detached")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="A.B=C",
+        help="a setting of all training runs, as dcp.emb_dims=128",
+    )
+    add(
+        "--train",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="train what is missing; or take the package's weights",
+    )
+    add("--device", default="auto", help="cpu, cuda, or auto")
+    add("--limit", type=int, help="measure the first N items only")
+    add("--out", type=Path, help="write the table as JSON, too")
+    add("--quiet", action="store_true", help="show no progress")
+    return parser
 
 
 def list_tables(console: Console) -> None:
@@ -169,3 +164,7 @@ def _sure(cell: Cell) -> str:
     if cell.spread is not None:
         return f"± {number(cell.spread)}"
     return "" if cell.interval is None else span(cell.interval)
+
+
+if __name__ == "__main__":
+    main()

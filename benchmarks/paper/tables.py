@@ -15,33 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from spoonful.metrics import Convention
+from spoonful.evaluation.columns import DCP, RPM, Column
 from spoonful.names import named
 
-Statistic = Literal["mean", "rmse", "mse"]
 LossOn = Literal["all", "last"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of numbers.
-
-    Attributes:
-        label: as printed.
-        metric: its name in `spoonful.metrics.PoseErrors`.
-        statistic: which statistic of it over the test items.
-        unit: "deg", "deg2", "%" or "", the clouds' unit.
-    """
-
-    label: str
-    metric: str
-    statistic: Statistic
-    unit: str = ""
-
-    @property
-    def scale(self) -> float:
-        """The factor of our numbers: metrics are fractions where the paper has %."""
-        return 100.0 if self.unit == "%" else 1.0
 
 
 @dataclass(frozen=True)
@@ -152,34 +129,9 @@ def get(name: str) -> PaperTable:
     return named(name, _TABLES, what="table")
 
 
-def columns(convention: Convention) -> tuple[Column, ...]:
-    """The columns of a convention's tables: those of "rpmnet", or those of "dcp" and "paper".
-
-    >>> [column.label for column in columns("dcp")]
-    ['RMSE(R)', 'MAE(R)', 'RMSE(t)', 'MAE(t)']
-    """
-    return _RPM if convention == "rpmnet" else _DCP
-
-
-# DCP's figures: all axes of all items enter alike, and angles are differences of Euler angles.
-_DCP_R = "rotation_dcp_degrees"
-_DCP_T = "translation_axes"
-_DCP = (
-    Column("RMSE(R)", _DCP_R, "rmse", "deg"),
-    Column("MAE(R)", _DCP_R, "mean", "deg"),
-    Column("RMSE(t)", _DCP_T, "rmse"),
-    Column("MAE(t)", _DCP_T, "mean"),
-)
 _DCP_NOTE = (
     "R: differences of zyx Euler angles, as DCP's code measures them (the paper's text defines the "
     "angles of R^T R_gt, but prints DCP's figures). t: by axis."
-)
-_RPM = (
-    Column("aniso. R", "rotation_rpmnet_degrees", "mean", "deg"),
-    Column("aniso. t", "translation_axes", "mean"),
-    Column("iso. R", "rotation_degrees", "mean", "deg"),
-    Column("iso. t", "translation", "mean"),
-    Column("Chamfer", "modified_chamfer", "mean"),
 )
 _RPM_NOTE = (
     "Anisotropic: mean absolute difference of xyz Euler angles and of translations by axis, as "
@@ -215,7 +167,7 @@ _ALL = (
         title="DCP, Gaussian noise on the source at test time",
         place="main paper, table:real-gaussian:modelnet40",
         protocol="dcp-noise",
-        columns=_DCP,
+        columns=DCP,
         rows=(
             Row("DCP-v2", (12.974750, 5.830703, 0.003941, 0.002502), recipe=_dcp("clean")),
             Row("DCP-v2 + ours", (8.938098, 4.373459, 0.004221, 0.002777), recipe=_dcp("clean", 5)),
@@ -228,7 +180,7 @@ _ALL = (
         title="DCP, categories never seen in training",
         place="main paper, table:unseen:modelnet40",
         protocol="dcp-unseen",
-        columns=_DCP,
+        columns=DCP,
         rows=(
             Row("ICP", (29.876431, 23.626110, 0.293266, 0.251916), method="icp"),
             Row("Go-ICP", (13.865736, 2.914169, 0.022154, 0.006219), method="goicp"),
@@ -246,7 +198,7 @@ _ALL = (
         title="RPM-Net, partial and noisy clouds",
         place="main paper, table:rpm-crop-performance",
         protocol="rpm-crop",
-        columns=_RPM,
+        columns=RPM,
         rows=(
             Row("ICP", (13.719, 0.132, 27.250, 0.280, 0.0153), method="icp"),
             Row("RPM", (9.771, 0.092, 19.551, 0.212, 0.0081), method="rpm"),
@@ -278,7 +230,7 @@ _ALL = (
         title="RPM-Net, two noisy samples of each shape",
         place="supplement, table:rpm-noisy-performance",
         protocol="rpm-jitter",
-        columns=_RPM,
+        columns=RPM,
         rows=(
             Row("ICP", (3.414, 0.0242, 6.999, 0.0514, 0.00308), method="icp"),
             Row("RPM", (1.441, 0.0094, 2.994, 0.0202, 0.00083), method="rpm"),
@@ -306,7 +258,7 @@ _ALL = (
         title="DCP, exact matches",
         place="supplement, table:full:modelnet40",
         protocol="dcp-clean",
-        columns=_DCP,
+        columns=DCP,
         rows=(
             Row("ICP", (29.914835, 23.544817, 0.290935, 0.248755), method="icp"),
             Row("Go-ICP", (11.852313, 2.588463, 0.025665, 0.007092), method="goicp"),
@@ -323,7 +275,7 @@ _ALL = (
         title="DCP, indoor scans that overlap by 30 % or more",
         place="main paper, table:dcp:3dmatch",
         protocol="3dmatch-30",
-        columns=_DCP,
+        columns=DCP,
         rows=(
             Row("DCP-v2", (11.211800, 8.554642, 0.137432, 0.105473), recipe=_dcp("3dmatch")),
             Row(
@@ -342,10 +294,10 @@ _ALL = (
         place="main paper, table:exp-dcp-initialization",
         protocol="dcp-unseen",
         columns=(
-            Column("MSE(R)", _DCP_R, "mse", "deg2"),
-            *_DCP[:2],
-            Column("MSE(t)", _DCP_T, "mse"),
-            *_DCP[2:],
+            Column("MSE(R)", "rotation_dcp_degrees", "mse", "deg2"),
+            *DCP[:2],
+            Column("MSE(t)", "translation_axes", "mse"),
+            *DCP[2:],
         ),
         rows=(
             Row(
@@ -371,8 +323,8 @@ _ALL = (
         protocol="dcp-unseen",
         columns=(
             Column("point distance", "mean_point_distance", "mean"),
-            _DCP[0],
-            _DCP[2],
+            DCP[0],
+            DCP[2],
         ),
         rows=_grid(
             _dcp,
@@ -400,7 +352,7 @@ _ALL = (
         title="RPM-Net, partial clouds: iterations of the layer, loss on all poses or the last",
         place="supplement, table:rpm-crop-ablation",
         protocol="rpm-crop",
-        columns=_RPM,
+        columns=RPM,
         rows=_grid(
             _rpm,
             "crop",

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from scripts import load_benchmark
 from spoonful.data import protocols
-from spoonful.evaluation import tables
 from spoonful.metrics import PoseErrors
+
+tables = load_benchmark("reproduce").tables
 
 NAMES = {
     *("dcp-noise", "dcp-unseen", "rpm-crop", "rpm-jitter", "dcp-clean", "3dmatch"),

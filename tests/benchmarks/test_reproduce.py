@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import os
@@ -9,23 +8,38 @@ import signal
 import time
 from dataclasses import replace
 from functools import partial
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 
 from evaluation.small import shapes
+from scripts import load_benchmark
 from spoonful.batch import Batch
+from spoonful.cli.app import run
 from spoonful.data import protocols
-from spoonful.evaluation import Method, methods, reproduce, tables, trained
-from spoonful.evaluation.reproduce import to_json
-from spoonful.evaluation.trained import Job, Trained, open_trained, train_job
+from spoonful.evaluation import Interval, Method, methods, open_method, sources
 from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.models import RegistrationModel
 from spoonful.registration import Registration
 from spoonful.training import corpora, shipped
+
+script = load_benchmark("reproduce")
+from paper import jobs, tables  # noqa: E402
+from paper import reproduce as MODULE  # noqa: E402
+from paper.jobs import Job, Trained, train_job  # noqa: E402
+from paper.reproduce import (  # noqa: E402
+    Cell,
+    ReproducedRow,
+    Reproduction,
+    reproduce,
+    to_json,
+)
+from paper.tables import Recipe  # noqa: E402
 
 TINY = (
     *("dcp.embedding=pointnet", "dcp.emb_dims=16", "dcp.ff_dims=32", "dcp.n_heads=2"),
@@ -67,7 +81,6 @@ class FakeTrainer:
         return Trained(self.model(), {"steps": 40, "epochs": 2.0, "of_epochs": 250.0})
 
 
-MODULE = importlib.import_module("spoonful.evaluation.reproduce")
 WEIGHTS_FOR = MODULE._weights_for
 
 
@@ -118,7 +131,7 @@ def test_a_table_is_trained_measured_and_set_beside_the_papers(tmp_path, capsys)
     shown = capsys.readouterr().err
     assert f"DCP-v2, seed 0: training in {folder}\n" in shown
     assert re.search(r"^dcp/clean  epoch 1  step 3/3 ", shown, re.MULTILINE)
-    again = open_trained(folder)
+    again = open_method(str(folder))
     assert again.weights == found.rows[0].results[0].weights
     assert again.seed == 0
 
@@ -306,8 +319,6 @@ def test_mistakes_are_named(make, table, options, message):
 
 
 def test_a_job_that_must_not_train_is_left_alone(tmp_path):
-    from spoonful.evaluation.tables import Recipe
-
     job = Job(Recipe("dcp/clean"), 0, "synthetic", tmp_path, train=False)
     assert train_job(job) is None
     assert list(tmp_path.iterdir()) == []
@@ -346,17 +357,15 @@ def test_a_training_that_a_signal_stopped_is_no_row_of_a_table(tmp_path, monkeyp
 
 @pytest.mark.slow
 def test_a_budgets_run_goes_on_though_the_machine_is_slower_now(tmp_path, monkeypatch):
-    from spoonful.evaluation.tables import Recipe
-
     corpora.save(shapes(64, 120), tmp_path / "shapes-train.pt")
     data = str(tmp_path / "shapes-{split}.pt")
     settings = (*TINY, "budget.steps=2", "runtime.tensorboard=false")
     job = Job(Recipe("dcp/clean"), 0, data, tmp_path / "run", 30.0, settings=settings, quiet=True)
 
     def run(pair, steps):
-        monkeypatch.setattr(trained, "_timed", lambda network: pair)
+        monkeypatch.setattr(jobs, "_timed", lambda network: pair)
         with monkeypatch.context() as patch:
-            patch.setattr(trained, "_PATIENCE", 1.5 if steps == 2 else 1e-6)
+            patch.setattr(jobs, "_PATIENCE", 1.5 if steps == 2 else 1e-6)
             facts = train_job(job).facts
         assert facts["steps"] == steps
         return facts["config"]["data"]["validation"]
@@ -372,16 +381,16 @@ def test_a_run_stopped_in_its_second_epoch_has_had_one(tmp_path, monkeypatch):
     progress = SimpleNamespace(step=15, seconds=1.0, best_epoch=0)
     config = SimpleNamespace(as_dict=dict)
     found = SimpleNamespace(progress=progress, metrics={}, protocol={}, config=config)
-    monkeypatch.setattr(trained.checkpoint, "load", lambda path: found)
-    assert trained._facts(tmp_path)["epochs"] == 1.5
+    monkeypatch.setattr(sources.checkpoint, "load", lambda path: found)
+    assert sources.training_facts(tmp_path)["epochs"] == 1.5
     progress.step = 10  # whole, or all there was: who can tell
-    assert "epochs" not in trained._facts(tmp_path)
+    assert "epochs" not in sources.training_facts(tmp_path)
 
 
 def test_a_network_that_cannot_take_a_step_in_its_share_is_left_out_with_the_reason(
     make, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(trained, "_timed", lambda network: 1.0)
+    monkeypatch.setattr(jobs, "_timed", lambda network: 1.0)
     found = make("dcp-unseen", None, budget=20.0, rows=["ICP", "DCP-v2"])
     rows = {row.label: row for row in found.rows}
     reason = "one step takes about 128 s on this CPU, and its share of the budget is 20 s"
@@ -406,16 +415,16 @@ def test_the_time_of_a_step_is_measured_on_the_network_itself(monkeypatch):
             sizes.append((batch.source.shape, batch.source_normals is None))
             return super().forward(batch)
 
-    monkeypatch.setattr(trained.build, "model", lambda config: Clouds())
+    monkeypatch.setattr(jobs.build, "model", lambda config: Clouds())
     config = override(presets.get("dcp/clean"), ["data.points=33", "runtime.device=cpu"])
-    trained._timed.cache_clear()
+    jobs._timed.cache_clear()
     before = torch.get_rng_state()
-    assert 0 < trained._pair_seconds(config) < 0.2  # the first call, which builds, does not count
-    assert trained._pair_seconds(override(config, ["seed=3", "refine=source"])) > 0
+    assert 0 < jobs._pair_seconds(config) < 0.2  # the first call, which builds, does not count
+    assert jobs._pair_seconds(override(config, ["seed=3", "refine=source"])) > 0
     assert torch.equal(torch.get_rng_state(), before)
     assert sizes == 2 * [((1, 33, 3), True)]  # for all runs of a network
-    assert trained._pair_seconds(override(config, ["runtime.device=cuda"])) == 0
-    trained._timed.cache_clear()
+    assert jobs._pair_seconds(override(config, ["runtime.device=cuda"])) == 0
+    jobs._timed.cache_clear()
 
 
 @pytest.mark.slow
@@ -448,8 +457,6 @@ def test_measuring_keeps_to_its_part_of_a_budget_and_says_what_it_left_out(make)
     [(20.0, 0.1, 8), (100.0, 0.1, 10), (100.0, 2.0, 5), (100.0, 3.0, 3), (None, 0.1, 13)],
 )
 def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget, pair, pairs):
-    from spoonful.evaluation.tables import Recipe
-
     class Asked(Exception):
         pass
 
@@ -458,8 +465,8 @@ def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget
         assert round(config.data.validation * there) == pairs
         raise Asked
 
-    monkeypatch.setattr(trained, "train", ask)
-    monkeypatch.setattr(trained, "_timed", lambda network: pair)
+    monkeypatch.setattr(jobs, "train", ask)
+    monkeypatch.setattr(jobs, "_timed", lambda network: pair)
     few = ("data.per_category=8",)
     job = Job(Recipe("rpmnet/crop"), 0, "synthetic", tmp_path, budget=budget, settings=few)
     with pytest.raises(Asked):
@@ -469,6 +476,49 @@ def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget
         train_job(replace(job, settings=(*few, "data.validation=0.5")))
     # Of very many shapes no smaller share than can be configured.
     pairs = 13
-    monkeypatch.setattr(trained, "_LEAST", 0.1)
+    monkeypatch.setattr(jobs, "_LEAST", 0.1)
     with pytest.raises(Asked):
         train_job(job)
+
+
+@pytest.mark.slow
+def test_reproduce_shows_the_papers_numbers_with_nothing_trained(tmp_path, monkeypatch, capsys):
+    corpora.save(shapes(2048), tmp_path / "toys.pt")
+    monkeypatch.chdir(tmp_path)
+    few = ("--no-train", "--limit", "1", "--quiet")
+    assert run(["reproduce", "dcp-unseen", "--data", "toys.pt", *few, "--out", "table.json"]) == 0
+    text = capsys.readouterr().out
+    assert "2.052" in text
+    assert "not trained yet" in text
+    assert (tmp_path / "table.json").is_file()
+
+
+def test_a_narrow_terminal_breaks_no_words_of_a_row():
+    row = ReproducedRow("ICP", 4 * (Cell(1.0),), "icp needs what is not here, in many words")
+    found = Reproduction(tables.get("dcp-clean"), (row,), "toys")
+    for width, line in ((80, "ICP: icp needs what is not here, in many words"), (120, "made from")):
+        console = Console(file=StringIO(), width=width)
+        script.show(console, found)
+        assert line in console.file.getvalue()
+
+
+def test_reproduce_without_a_table_lists_them(capsys):
+    assert run(["reproduce"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in tables.names())
+    assert re.search(r"^initialization .*26 training runs +52 ", text, re.MULTILINE)
+
+
+def test_a_table_says_which_rows_have_a_spread_and_which_an_interval():
+    def shown(*rows: ReproducedRow) -> str:
+        console = Console(file=StringIO(), width=120)
+        script.show(console, Reproduction(tables.get("dcp-clean"), rows, "toys"))
+        return console.file.getvalue()
+
+    one = ReproducedRow("ICP", 4 * (Cell(1.0, ours=2.0, interval=Interval(1, 3)),), "toys")
+    many = ReproducedRow("DCP-v2", 4 * (Cell(1.0, ours=2.0, spread=0.5),), "toys")
+    # The paper calls its own rows "ours", so ours are "here".
+    assert re.search(r"^method +paper +here +95 % interval +here - paper ", shown(one), re.M)
+    assert "spread or 95 %" not in shown(one)
+    assert " spread " in shown(many)
+    assert "spread or 95 % interval" in shown(one, many)

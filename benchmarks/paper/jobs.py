@@ -1,4 +1,4 @@
-"""Models of `spoonful.training` as methods, and the training runs that a table needs."""
+"""The training runs that a table needs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional as F
 
+from paper.tables import Recipe
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.evaluation.methods import Method, of_model
-from spoonful.evaluation.tables import Recipe
+from spoonful.evaluation.sources import training_facts
 from spoonful.models import RegistrationModel
 from spoonful.training import (
     Config,
@@ -28,7 +28,6 @@ from spoonful.training import (
     train,
 )
 from spoonful.training.config import Data
-from spoonful.training.journal import Journal
 from spoonful.training.progress import Display
 from spoonful.training.stopping import on_signals
 
@@ -105,7 +104,7 @@ def train_job(job: Job) -> Trained | None:
             return None
         _train(job)
     full = presets.get(job.recipe.preset).budget.epochs
-    return Trained(load_model(job.folder), {**_facts(job.folder), "of_epochs": full})
+    return Trained(load_model(job.folder), {**training_facts(job.folder), "of_epochs": full})
 
 
 def _train(job: Job) -> None:
@@ -204,34 +203,7 @@ def _timed(network: Config) -> float:
         return min(took)
 
 
-def open_trained(path: Path) -> Method:
-    """The model of a training run's folder or checkpoint."""
-    model = load_model(path)
-    facts = _facts(path)
-    name = path.name if path.is_dir() else path.parent.name
-    return of_model(name, model, seed=facts["config"]["seed"], training=facts)
-
-
 @lru_cache(maxsize=1)
 def _corpus(name: str, per_category: int | None) -> Corpus:
     """The training shapes; all runs of a table share them."""
     return corpora.load(name, "train", per_category=per_category)
-
-
-def _facts(path: Path) -> dict[str, Any]:
-    """The progress of a run, and all its settings."""
-    found = checkpoint.load(path)
-    facts: dict[str, Any] = {
-        "steps": found.progress.step,
-        "seconds": found.progress.seconds,
-        "best_epoch": found.progress.best_epoch,
-        "validation": found.metrics,
-        "protocol": found.protocol,
-        "config": found.config.as_dict(),
-    }
-    folder = path if path.is_dir() else path.parent
-    lines = Journal(folder).lines()
-    steps = [line["step"] for line in lines if "step" in line]
-    if steps and found.progress.step > steps[0]:  # an epoch with steps after it was a whole one
-        facts["epochs"] = found.progress.step / steps[0]
-    return facts

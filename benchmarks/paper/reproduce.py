@@ -14,17 +14,18 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from paper.jobs import Job, NoTime, Trained, config_of, train_job
+from paper.tables import PaperTable, Recipe, Row, get
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import methods
 from spoonful.evaluation.bootstrap import Interval
+from spoonful.evaluation.columns import Column
 from spoonful.evaluation.evaluate import evaluate, name_of
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
 from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data, open_method
-from spoonful.evaluation.tables import Column, PaperTable, Recipe, Row, get
-from spoonful.evaluation.trained import Job, NoTime, Trained, config_of, train_job
 from spoonful.extras import MissingExtra
 from spoonful.geometry.checks import check_choice
 from spoonful.training import shipped
@@ -157,7 +158,7 @@ def reproduce(
     too, and are made again when the protocol or the data changes.
 
     Args:
-        table: its name, see `spoonful.evaluation.tables.names`.
+        table: its name, see `paper.tables.names`.
         data: the data's name, see `open_data`; None for the embedded corpus.
         runs: the folder of training runs.
         budget: seconds of training for the whole table, in equal shares; None to train in full.
