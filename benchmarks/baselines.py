@@ -39,6 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from _harness import RESULTS, machine
+from paper import tables
 from spoonful.batch import Batch
 from spoonful.classical import presets
 from spoonful.classical.fgr import FGR
@@ -46,7 +47,7 @@ from spoonful.classical.library import LibraryMethod, library_version
 from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
-from spoonful.evaluation import Method, Result, evaluate, methods, open_method, tables
+from spoonful.evaluation import Method, Result, evaluate, methods, open_method
 from spoonful.evaluation.result import strict_json
 from spoonful.evaluation.tuning import tune
 from spoonful.extras import MissingExtra
