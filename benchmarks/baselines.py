@@ -40,6 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from _harness import RESULTS, machine
 from paper import tables
+from paper.tuning import tune
 from spoonful.batch import Batch
 from spoonful.classical import presets
 from spoonful.classical.fgr import FGR
@@ -49,7 +50,6 @@ from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method
 from spoonful.evaluation.result import strict_json
-from spoonful.evaluation.tuning import tune
 from spoonful.extras import MissingExtra
 from spoonful.files import write_whole
 from spoonful.registration import Registration

@@ -1,1 +1,1 @@
-"""The tables of the paper beside ours: `spoonful reproduce`."""
+"""The tables of the paper beside ours, and the search for the settings of classical methods."""

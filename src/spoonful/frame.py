@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose, hat
+from spoonful.geometry import Pose, hat, nearest_rotation
 from spoonful.geometry.exact import matmul3, matvec3
 
 
@@ -82,7 +82,7 @@ class Frame(NamedTuple):
         Returns:
             A float64 pose: `t' = (R source_center + t - target_center) / scale`.
         """
-        rotation = orthogonal(pose.rotation.double())
+        rotation = nearest_rotation(pose.rotation.double())
         moved = matvec3(rotation, self.source_center) + pose.translation.double()
         return Pose(rotation, (moved - self.target_center) / self.scale.unsqueeze(-1))
 
@@ -95,7 +95,7 @@ class Frame(NamedTuple):
         Returns:
             A float64 pose: `t = scale t' + target_center - R source_center`.
         """
-        rotation = orthogonal(pose.rotation.double())
+        rotation = nearest_rotation(pose.rotation.double())
         shift = pose.translation.double() * self.scale.unsqueeze(-1) + self.target_center
         return Pose(rotation, shift - matvec3(rotation, self.source_center))
 
@@ -131,13 +131,6 @@ def radius(points: Tensor, center: Tensor, mask: Tensor | None = None) -> Tensor
     """The largest distance of a cloud's points (..., N, 3) from `center` (..., 3), in float64."""
     distance = torch.linalg.vector_norm(points.double() - center.unsqueeze(-2), dim=-1)
     return (distance if mask is None else distance.where(mask, 0.0)).amax(-1)
-
-
-def orthogonal(rotation: Tensor) -> Tensor:
-    """One Newton step towards the nearest orthogonal matrix: float32 error in, float64 out."""
-    gram = matmul3(rotation.mT, rotation)
-    correction = 1.5 * torch.eye(3, dtype=rotation.dtype, device=rotation.device) - 0.5 * gram
-    return matmul3(rotation, correction)
 
 
 def _scaled(points: Tensor, center: Tensor, scale: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ typer = pytest.importorskip("typer")
 from rich.console import Console  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
-from spoonful.cli import compare, evaluate, tune  # noqa: E402
+from spoonful.cli import compare, evaluate  # noqa: E402
 
 
 @pytest.fixture
@@ -34,7 +34,6 @@ def run(tmp_path, monkeypatch):
     app = typer.Typer()
     app.command("evaluate")(evaluate.evaluate_command)
     app.command("compare")(compare.compare_command)
-    app.command("tune")(tune.tune_command)
 
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(app, arguments, catch_exceptions=False)
@@ -118,10 +117,6 @@ def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protoc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("tune icq", "no classical method named 'icq'; did you mean 'icp'?"),
-        ("tune icp --seconds 0", "--seconds must be above 0, got 0"),
-        ("tune icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
-        ("tune icp --out data", "--out must be a file, and data is a folder"),
         (
             "evaluate dcp-v3",
             "no method named 'dcp-v3'; did you mean 'dcp-v2'? There are: identity,",

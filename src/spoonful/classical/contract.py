@@ -13,7 +13,7 @@ one rotation: it gets the pose that shifts centroid onto centroid and turns noth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
@@ -233,7 +233,7 @@ class PairwiseMethod(ClassicalMethod):
                     weights=_padded(one.weights, batch.source_mask[row]),
                 )
             found.append(one)
-        return _stack(found)
+        return join([_map_tensors(one, lambda value: value.unsqueeze(0)) for one in found])
 
 
 def frame_of(batch: Batch) -> Frame:
@@ -396,77 +396,63 @@ def _padded(values: Tensor | None, mask: Tensor) -> Tensor | None:
     return whole
 
 
-def _stack(found: Sequence[Registration]) -> Registration:
-    """Results of single pairs as one of a batch."""
-    return join([_map_tensors(one, lambda value: value.unsqueeze(0)) for one in found])
-
-
 def join(found: Sequence[Registration]) -> Registration:
     """Results of several batches as one of all pairs; what not all of them have is left out."""
-    if len(found) == 1:
-        return found[0]
-
-    def pile(values: Sequence[Tensor | None]) -> Tensor | None:
-        there = [value for value in values if value is not None]
-        return torch.cat(there) if len(there) == len(values) else None
-
-    def pile_poses(values: Sequence[Pose | None]) -> Pose | None:
-        there = [value for value in values if value is not None]
-        if len(there) < len(values):
-            return None
-        return Pose(
-            torch.cat([p.rotation for p in there]), torch.cat([p.translation for p in there])
-        )
-
-    pose = pile_poses([one.pose for one in found])
-    assert pose is not None
-    names = set.intersection(*(set(one.extras) for one in found))
-    return Registration(
-        pose,
-        poses=pile_poses([one.poses for one in found]),
-        matches=pile([one.matches for one in found]),
-        weights=pile([one.weights for one in found]),
-        inlier_ratio=pile([one.inlier_ratio for one in found]),
-        status=tuple(word for one in found for word in one.status),
-        extras={name: torch.cat([one.extras[name] for one in found]) for name in sorted(names)},
+    parts = [_columns(one) for one in found]
+    shared = [name for name in parts[0] if all(name in part for part in parts)]
+    status = tuple(word for one in found for word in one.status)
+    return _from_columns(
+        {name: torch.cat([part[name] for part in parts]) for name in shared}, status
     )
 
 
 def _merge(a: Registration, rows: Tensor, b: Registration, rest: Tensor) -> Registration:
     """Two results as one of all pairs; what `b` lacks is zero in its rows."""
-
-    def filled(mine: Any, other: Tensor | None) -> Any:
-        if mine is None or other is not None:
-            return other
-        return mine.new_zeros(len(rest), *mine.shape[1:])
-
-    poses = None
-    if a.poses is not None:
-        steps = a.poses.translation.shape[1]
-        poses = Pose(*(part.unsqueeze(1).repeat_interleave(steps, 1) for part in b.pose))
-    rest_of_b = replace(
-        b,
-        poses=poses,
-        matches=filled(a.matches, b.matches),
-        weights=filled(a.weights, b.weights),
-        extras={k: filled(v, b.extras.get(k)) for k, v in a.extras.items()},
-    )
-    both = join([a, rest_of_b])
+    theirs = _columns(b)
+    for name, values in _columns(a).items():
+        if name in ("poses.rotation", "poses.translation"):
+            last = theirs[name.removeprefix("poses.")]
+            theirs[name] = last.unsqueeze(1).repeat_interleave(values.shape[1], 1)
+        elif name not in theirs:
+            theirs[name] = values.new_zeros(len(rest), *values.shape[1:])
+    both = join([a, _from_columns(theirs, b.status)])
     order = torch.cat([rows, rest]).argsort()
     status = tuple(both.status[place] for place in order.tolist())
     return replace(_map_tensors(both, lambda value: value[order]), status=status)
 
 
 def _map_tensors(found: Registration, change: Callable[[Tensor], Tensor]) -> Registration:
-    def maybe(value: Tensor | None) -> Tensor | None:
-        return None if value is None else change(value)
+    changed = {name: change(values) for name, values in _columns(found).items()}
+    return _from_columns(changed, found.status)
 
+
+def _columns(found: Registration) -> dict[str, Tensor]:
+    """The tensors of a result by name, without those that it does not have."""
+    columns = {
+        "rotation": found.pose.rotation,
+        "translation": found.pose.translation,
+        "matches": found.matches,
+        "weights": found.weights,
+        "inlier_ratio": found.inlier_ratio,
+        **{f"extras.{name}": values for name, values in found.extras.items()},
+    }
+    if found.poses is not None:
+        columns |= {f"poses.{name}": part for name, part in found.poses._asdict().items()}
+    return {name: values for name, values in columns.items() if values is not None}
+
+
+def _from_columns(columns: Mapping[str, Tensor], status: tuple[str, ...]) -> Registration:
+    """The inverse of `_columns`."""
+    extras = [name for name in columns if name.startswith("extras.")]
+    poses = None
+    if "poses.rotation" in columns:
+        poses = Pose(columns["poses.rotation"], columns["poses.translation"])
     return Registration(
-        Pose(*map(change, found.pose)),
-        poses=None if found.poses is None else Pose(*map(change, found.poses)),
-        matches=maybe(found.matches),
-        weights=maybe(found.weights),
-        inlier_ratio=maybe(found.inlier_ratio),
-        status=found.status,
-        extras={name: change(value) for name, value in found.extras.items()},
+        Pose(columns["rotation"], columns["translation"]),
+        poses=poses,
+        matches=columns.get("matches"),
+        weights=columns.get("weights"),
+        inlier_ratio=columns.get("inlier_ratio"),
+        status=status,
+        extras={name.removeprefix("extras."): columns[name] for name in extras},
     )

@@ -42,6 +42,7 @@ class KISSMatcher(LibraryMethod):
     library: ClassVar[str] = "kiss_matcher"
     extra: ClassVar[str] = "classical"
     script: ClassVar[str] = "kiss_matcher_calls.py:estimate"
+    centred: ClassVar[bool] = True  # distant clouds keep their digits in its float32
     only_on: ClassVar[tuple[str, str] | None] = ("linux", "x86_64")
 
     voxel: float | None = None

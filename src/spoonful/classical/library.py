@@ -27,6 +27,7 @@ from spoonful.classical import isolate
 from spoonful.classical.contract import FAILED, PairwiseMethod
 from spoonful.extras import MissingExtra, require
 from spoonful.geometry import Pose, nearest_rotation
+from spoonful.geometry.exact import matvec3
 from spoonful.registration import Registration
 
 _NATIVE = Path(__file__).parent / "native"
@@ -49,10 +50,11 @@ class LibraryMethod(PairwiseMethod):
     extra: ClassVar[str]
     """The extra that installs it."""
     script: ClassVar[str]
-    """"FILE.py:FUNCTION" in `spoonful.classical.native`. The function takes the source (N, 3) and
-    target (M, 3), their normals or None, and the start (4, 4), as float64 arrays, then the options
-    by name; and returns (matrix, place, status): (4, 4), the target point that each source point
-    was matched to, (N,) int64 with -1 for none, or None, and a status."""
+    """"FILE.py:FUNCTION" in `spoonful.classical.native`. The function takes the source (N, 3), the
+    target (M, 3) and the start (4, 4) as float64 arrays, then the options by name. It returns a
+    matrix (4, 4), or None for the start, and a status."""
+    centred: ClassVar[bool] = False
+    """True if the script gets clouds with their centroids at zero."""
     only_on: ClassVar[tuple[str, str] | None] = None
     """The one system and processor that the library has packages for, as `sys.platform` and
     `platform.machine()` call them; None where it has them for all."""
@@ -112,30 +114,25 @@ class LibraryMethod(PairwiseMethod):
     ) -> Registration:
         self.check()
         start = Pose.identity(dtype=source.dtype, device=source.device) if init is None else init
+        middle = [points.double().mean(0) * self.centred for points in (source, target)]
         found = isolate.call(
             f"{_NATIVE / self.script}",
-            *map(_array, (source, target, source_normals, target_normals, start.matrix())),
+            *map(_array, (source - middle[0], target - middle[1], start.matrix())),
             seconds=self.seconds,
             python=interpreter(self.library),
             **self._options(source, target),
         )
         if found.value is None:
             return Registration(start, status=(found.status,))
-        matrix, place, status = found.value
+        matrix, status = found.value
+        if matrix is None:
+            return Registration(start, status=(status,))
         pose = _pose(matrix)
         if pose is None:
             return Registration(start, status=(FAILED,))
-        matches = weights = None
-        if place is not None:
-            index = torch.from_numpy(place).to(target.device)
-            weights = (index >= 0).to(target.dtype)
-            matches = target[index.clamp_min(0)]
-        return Registration(
-            pose.to(source.dtype).to(source.device),
-            matches=matches,
-            weights=weights,
-            status=(status,),
-        )
+        rotation, shift = pose.to(source.device)
+        shift = shift + middle[1] - matvec3(rotation, middle[0])
+        return Registration(Pose(rotation, shift).to(source.dtype), status=(status,))
 
 
 def interpreter(library: str) -> tuple[str, ...]:
@@ -174,8 +171,8 @@ def radius(source: Tensor, target: Tensor) -> float:
     return max(float((p - p.mean(0)).norm(dim=-1).amax()) for p in (source, target))
 
 
-def _array(values: Tensor | None) -> Any:
-    return None if values is None else values.detach().cpu().double().contiguous().numpy()
+def _array(values: Tensor) -> Any:
+    return values.detach().cpu().double().contiguous().numpy()
 
 
 def _pose(matrix: Any) -> Pose | None:

@@ -26,7 +26,6 @@ from spoonful.cli import (
     show,
     sweep,
     train,
-    tune,
 )
 from spoonful.cli.answer import printable
 from spoonful.geometry import kernels
@@ -51,7 +50,7 @@ data.app.command(name="show")(show.show)
 app.add_typer(models.app, name="models")
 app.command(name="train")(train.train)
 app.command(name="evaluate")(evaluate.evaluate_command)
-app.command(name="tune")(tune.tune_command)
+app.command(name="tune", context_settings=bench.PASS_THROUGH)(bench.tune)
 app.command(name="compare")(compare.compare_command)
 app.command(name="reproduce", context_settings=bench.PASS_THROUGH)(bench.reproduce)
 app.command(name="analyze", context_settings=bench.PASS_THROUGH)(bench.analyze)

@@ -1,4 +1,4 @@
-"""`spoonful bench`, `analyze` and `reproduce`: run a script of the source checkout."""
+"""`spoonful bench`, `analyze`, `reproduce` and `tune`: run a script of the source checkout."""
 
 from __future__ import annotations
 
@@ -87,6 +87,21 @@ def reproduce(context: typer.Context) -> None:
     _run(_benchmarks() / "reproduce.py", context.args)
 
 
+def tune(context: typer.Context) -> None:
+    """Find good settings for a classical method (in a source checkout).
+
+    Searches on training pairs alone. The same as `spoonful bench tune`, which lists the options
+    with --help.
+
+    [bold]Examples[/bold]
+
+      spoonful tune icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
+
+      spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
+    """
+    _run(_benchmarks() / "tune.py", context.args)
+
+
 def _run(script: Path, arguments: list[str]) -> None:
     sys.argv = [str(script), *arguments]
     runpy.run_path(str(script), run_name="__main__")
@@ -98,6 +113,6 @@ def _benchmarks() -> Path:
         if (root / "benchmarks" / "layer.py").is_file():
             return root / "benchmarks"
     raise ValueError(
-        "bench, analyze and reproduce need a source checkout: "
+        "bench, analyze, reproduce and tune need a source checkout: "
         "clone the repository, and run this command inside it"
     )

@@ -19,8 +19,6 @@ def load() -> None:
 def estimate(
     source: Any,
     target: Any,
-    source_normals: Any,
-    target_normals: Any,
     start: Any,
     *,
     scale: float,
@@ -30,7 +28,7 @@ def estimate(
     feature_gain: float,
     pruning_gain: float,
     solver_gain: float,
-) -> tuple[Any, Any, str]:
+) -> tuple[Any, str]:
     """See `spoonful.classical.kiss_matcher`."""
     config = kiss_matcher.KISSMatcherConfig(
         voxel_size=voxel,
@@ -40,20 +38,12 @@ def estimate(
         robin_noise_bound_gain=pruning_gain,
         solver_noise_bound_gain=solver_gain,
     )
-    # Scaled about the centroids, so that distant clouds keep their digits in its float32.
-    middles = source.mean(0), target.mean(0)
     found = kiss_matcher.KISSMatcher(config).estimate(
-        *(
-            np.ascontiguousarray(scale * (points - middle), dtype=np.float32)
-            for points, middle in zip((source, target), middles, strict=True)
-        )
+        *(np.ascontiguousarray(scale * points, dtype=np.float32) for points in (source, target))
     )
     if not found.valid:
-        return start, None, "failed"
-    # It works in float32; what it calls a rotation is one but for rounding.
-    left, _, right = np.linalg.svd(np.asarray(found.rotation, dtype=np.float64))
+        return None, "failed"
     matrix = np.eye(4)
-    matrix[:3, :3] = left @ right
-    shift = np.asarray(found.translation, dtype=np.float64).reshape(3) / scale
-    matrix[:3, 3] = shift + middles[1] - matrix[:3, :3] @ middles[0]
-    return matrix, None, "ok"
+    matrix[:3, :3] = found.rotation
+    matrix[:3, 3] = np.asarray(found.translation, dtype=np.float64).reshape(3) / scale
+    return matrix, "ok"

@@ -20,8 +20,6 @@ def load() -> None:
 def align(
     source: Any,
     target: Any,
-    source_normals: Any,
-    target_normals: Any,
     start: Any,
     *,
     kind: str,
@@ -31,7 +29,7 @@ def align(
     iterations: int,
     turn_tolerance: float,
     shift_tolerance: float,
-) -> tuple[Any, Any, str]:
+) -> tuple[Any, str]:
     """See `spoonful.classical.small_gicp`."""
     clouds = []
     for points in (target, source):
@@ -54,5 +52,5 @@ def align(
         translation_epsilon=shift_tolerance,
     )
     if found.num_inliers < 3:
-        return start, None, "no-overlap"
-    return np.array(found.T_target_source), None, "ok" if found.converged else "no-convergence"
+        return None, "no-overlap"
+    return np.array(found.T_target_source), "ok" if found.converged else "no-convergence"

@@ -10,14 +10,19 @@ import pytest
 import torch
 
 from evaluation.small import shapes
-from scripts import run_script
+from scripts import load_benchmark, run_script
 from spoonful.classical import presets
 from spoonful.classical.icp import ICP
 from spoonful.classical.presets import Tuned
+from spoonful.cli.app import run
 from spoonful.data import protocols
 from spoonful.data.items import ProtocolDataset
-from spoonful.evaluation import methods, open_method, tuning
-from spoonful.evaluation.tuning import SPACES, training_pairs, tune
+from spoonful.evaluation import methods, open_method
+from spoonful.training import corpora
+
+load_benchmark("tune")
+from paper import tuning  # noqa: E402
+from paper.tuning import SPACES, training_pairs, tune  # noqa: E402
 
 CARD = replace(protocols.get("dcp-unseen"), points=96)
 TRAIN = shapes(128, 24, "toy/train")
@@ -258,9 +263,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
 
     from spoonful.classical import isolate
     from spoonful.cli import evaluate
-    from spoonful.cli import tune as command
     from spoonful.extras import MissingExtra
-    from spoonful.training import corpora
 
     def missing(function: str, **_: object) -> None:
         raise ModuleNotFoundError("No module named 'small_gicp'", name="small_gicp")
@@ -270,11 +273,10 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     monkeypatch.chdir(tmp_path)
     corpora.save(shapes(1024), tmp_path / "toys.pt")
     app = typer.Typer()
-    app.command("evaluate")(evaluate.evaluate_command)
-    app.command("tune")(command.tune_command)
-    run = CliRunner()
+    app.command()(evaluate.evaluate_command)
+    command = CliRunner()
     options = ["--data", "toys.pt", "--protocol", "dcp-clean", "--limit", "2", "--no-chamfer"]
-    done = run.invoke(app, ["evaluate", "small_gicp", "icp", "icp@default", *options, "--out", "r"])
+    done = command.invoke(app, ["small_gicp", "icp", "icp@default", *options, "--out", "r"])
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
     assert "small_gicp cannot run: small_gicp needs small_gicp: pip install" in text
@@ -286,14 +288,17 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
         "icp-default-dcp-clean.json",
         "icp-published-dcp-clean.json",
     ]
-    done = run.invoke(app, ["evaluate", "small_gicp", *options])
+    done = command.invoke(app, ["small_gicp", *options])
     assert isinstance(done.exception, MissingExtra)
 
+
+def test_the_command_prints_the_best_trials_and_writes_the_settings(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    corpora.save(shapes(1024), tmp_path / "toys.pt")
     monkeypatch.setitem(SPACES, "icp", {"trim": (0.1,)})
     arguments = ["tune", "icp", "--protocol", "dcp-clean", "--data", "toys.pt"]
-    done = run.invoke(app, [*arguments, "--trials", "2", "--items", "3", "--out", "mine.json"])
-    assert done.exit_code == 0, done.output
-    assert "with the published settings" in done.output
+    assert run([*arguments, "--trials", "2", "--items", "3", "--out", "mine.json"]) == 0
+    assert "with the published settings" in capsys.readouterr().out
     assert Tuned.load(tmp_path / "mine.json").search["data"] == "toys/train"
 
 
@@ -315,3 +320,19 @@ def test_pointnetlk_opens_from_published_weights(tmp_path):
     torch.save(PointNetLK().state_dict(), tmp_path / "lk.pth")
     method = open_method(f"pointnetlk:{tmp_path / 'lk.pth'}")
     assert (method.name, method.settings) == ("pointnetlk", "published weights")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("icq", "no classical method named 'icq'; did you mean 'icp'?"),
+        ("icp --seconds 0", "--seconds must be above 0, got 0"),
+        ("icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
+        ("icp --out .", "--out must be a file, and . is a folder"),
+    ],
+)
+def test_options_are_checked_before_the_search(words, message, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    corpora.save(shapes(1024), tmp_path / "toys.pt")
+    assert run(["tune", *words.split(), "--data", "toys.pt"]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

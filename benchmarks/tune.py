@@ -1,87 +1,89 @@
-"""`spoonful tune`: settings for a classical method, found on training pairs."""
+"""Find good settings for a classical method, on training pairs alone.
+
+    python benchmarks/tune.py icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
+    spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
+    torchrun --nproc-per-node 4 benchmarks/tune.py goicp --trials 30 --out goicp.json
+
+A third of the pairs ranks the trials, half of which are drawn at random, the others near the best;
+the rest of the pairs compares the best three with the published settings, which stay unless another
+is surely better. The score is the mean angle between the rotation found and the true one, in
+degrees.
+"""
 
 from __future__ import annotations
 
+import argparse
 import math
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from paper.tuning import Search, Trial, tune
 from spoonful.classical import presets
 from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import open_data
-from spoonful.evaluation.tuning import Search, Trial, tune
 from spoonful.files import write_whole
 
 
-def tune_command(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help=", ".join(presets.names()) + ".")],
-    protocol: Annotated[str, typer.Option(help="The pairs to be good at.")] = "rpm-crop",
-    data: Annotated[
-        str, typer.Option(help="'synthetic' (embedded), or a folder; its training split is used.")
-    ] = "synthetic",
-    trials: Annotated[int, typer.Option(help="Settings to try.")] = 20,
-    seconds: Annotated[
-        str | None, typer.Option(metavar="10m", help="Start no trial after this time.")
-    ] = None,
-    items: Annotated[int, typer.Option(help="Training pairs, at most one per shape.")] = 64,
-    seed: Annotated[int, typer.Option(help="Random seed of the pairs and of the settings.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto; for batched methods.")] = "cpu",
-    out: Annotated[Path | None, typer.Option(help="Write the settings to this file.")] = None,
-) -> None:
-    """Find good settings for a classical method, on training pairs alone.
-
-    A third of the pairs ranks the trials, half of which are drawn at random, the others near the
-    best; the rest of the pairs compares the best three with the published settings, which stay
-    unless another is surely better. The score is the mean angle between the rotation found and the
-    true one, in degrees.
-
-    [bold]Examples[/bold]
-
-      spoonful tune icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
-
-      spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
-
-      torchrun --no-python --nproc-per-node 4 spoonful tune goicp --trials 30 --out goicp.json
-    """
-    presets.kind(method)  # raises if there is no such method
-    card = protocols.get(protocol)
-    # What would be an error at the end is better one at the beginning.
-    if out is not None and out.is_dir():
-        raise ValueError(f"--out must be a file, and {out} is a folder")
-    limit = math.inf if seconds is None else duration(seconds, "--seconds")
-    corpus = open_data(data, "train", card)
+def main() -> None:
+    options = _parser().parse_args()
+    presets.kind(options.method)  # raises if there is no such method
+    card = protocols.get(options.protocol)
+    if options.out is not None and options.out.is_dir():
+        raise ValueError(f"--out must be a file, and {options.out} is a folder")
+    limit = math.inf if options.seconds is None else duration(options.seconds, "--seconds")
+    corpus = open_data(options.data, "train", card)
     if not isinstance(corpus, Corpus):
         raise ValueError(f"protocol {card.name} is of scans, and settings are tuned on shapes")
     with processes() as rank:
         console = Console(quiet=rank != 0)
-        with bar(console, f"{method}, trials") as advance:
+        with bar(console, f"{options.method}, trials") as advance:
 
             def tell(trial: Trial) -> None:
-                advance(trial.number + 1, trials)
+                advance(trial.number + 1, options.trials)
 
             found = tune(
-                method,
+                options.method,
                 card,
                 corpus,
-                trials=trials,
+                trials=options.trials,
                 seconds=limit,
-                items=items,
-                seed=seed,
-                device=pick_device(device, rank),
+                items=options.items,
+                seed=options.seed,
+                device=pick_device(options.device, rank),
                 progress=tell,
             )
         show(console, found)
-        if out is not None and rank == 0:
-            file = write_whole(out, found.tuned.as_json())
+        if options.out is not None and rank == 0:
+            file = write_whole(options.out, found.tuned.as_json())
             console.print(f"wrote {file}", highlight=False, soft_wrap=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="spoonful tune",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("method", help=", ".join(presets.names()))
+    add("--protocol", default="rpm-crop", help="the pairs to be good at")
+    add("--data", default="synthetic", help="'synthetic' (embedded), or a folder")
+    add("--trials", type=int, default=20, help="settings to try")
+    add("--seconds", metavar="10m", help="start no trial after this time")
+    add("--items", type=int, default=64, help="training pairs, at most one per shape")
+    add("--seed", type=int, default=0, help="random seed of the pairs and of the settings")
+    add("--device", default="cpu", help="cpu, cuda, or auto; for batched methods")
+    add("--out", type=Path, help="write the settings to this file")
+    return parser
 
 
 def show(console: Console, found: Search) -> None:
@@ -120,3 +122,7 @@ def show(console: Console, found: Search) -> None:
     else:
         words = f"{before}, {number(found.after)} ° with those of trial {how['winner']}."
     console.print(f"[dim]{words} Scores are mean angles, gains their 95 % intervals.[/dim]")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,9 +8,10 @@ import torch
 import torch.distributed as dist
 
 from evaluation.small import shapes
-from scripts import fork_two
+from scripts import fork_two, load_benchmark
 from spoonful.data import protocols
-from spoonful.evaluation.tuning import tune
+
+tune = load_benchmark("tune").tune
 
 
 def main(out: str, rank: int) -> None:

@@ -15,7 +15,6 @@ from spoonful.classical import presets
 from spoonful.classical.presets import Tuned
 from spoonful.data import protocols
 from spoonful.evaluation import evaluate, methods
-from spoonful.evaluation.tuning import SPACES
 from spoonful.training import shipped
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +130,7 @@ def test_lanes_know_their_methods_and_leave_no_core_without_work(script, rehears
             assert step.method in known
             assert step.protocol in protocols.names()
             if isinstance(step, script.Tune):
-                assert step.method in SPACES
+                assert step.method in presets.names()
         # Whatever needs no tuning comes first, and what was tuned last.
         kinds = [getattr(step, "settings", "tune") for step in lane.steps]
         if "tune" in kinds:
