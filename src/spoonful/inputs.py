@@ -1,12 +1,65 @@
-"""Checks of the arguments of metrics and losses, and their treatment of padding."""
+"""Checks of poses and clouds that users give, and their treatment of padding."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, nearest_rotation
 from spoonful.geometry.checks import check_is_tensor, check_tensor
+
+# A rotation may be off by this much: it may have been rounded for a text file.
+_OFF = 1e-3
+
+
+def rigid_pose(matrix: Any, name: str = "pose") -> Pose:
+    """Check a 4x4 or 3x4 matrix and make its 3x3 part a rotation to the last digit, float64.
+
+    >>> rigid_pose([[1, 0, 0, 5], [0, 1, 0, 0], [0, 0, 1, 0]]).translation
+    tensor([5., 0., 0.], dtype=torch.float64)
+    >>> rigid_pose([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]])
+    Traceback (most recent call last):
+    ValueError: pose must be a rigid motion: its 3x3 part is a reflection (determinant -1)
+    """
+    checked = rigid_matrix(matrix, name)
+    return Pose(nearest_rotation(checked[:3, :3]), checked[:3, 3].clone())
+
+
+def rigid_matrix(matrix: Any, name: str = "pose") -> Tensor:
+    """The matrix as (4, 4) float64 on the CPU; raises unless it is a rigid motion."""
+    try:
+        # At once in float64: a list of floats would be made float32.
+        value = torch.as_tensor(matrix, dtype=torch.float64, device="cpu").detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be a matrix of numbers, 4 rows of 4") from None
+    if value.shape not in ((4, 4), (3, 4)):
+        raise ValueError(f"{name} must be a 4x4 matrix, got shape {tuple(value.shape)}")
+    if not bool(value.isfinite().all()):
+        raise ValueError(f"{name} has entries that are NaN or infinite")
+    last = torch.tensor([0.0, 0, 0, 1], dtype=torch.float64)
+    if len(value) == 3:
+        value = torch.cat([value, last[None]])
+    elif float((value[3] - last).abs().max()) > 1e-6:
+        turned = float((value[:, 3] - last).abs().max()) <= 1e-6
+        numbers = " ".join(f"{number:.4g}" for number in value[3].tolist())
+        why = "; it looks column-major: transpose it" if turned else ""
+        raise ValueError(f"{name} must have 0 0 0 1 as its last row, got {numbers}{why}")
+    rotation = value[:3, :3]
+    determinant = float(torch.linalg.det(rotation))
+    off = float((rotation @ rotation.T - torch.eye(3, dtype=torch.float64)).abs().max())
+    if off > _OFF or determinant < 0:
+        scale = abs(determinant) ** (1 / 3)
+        gram = rotation @ rotation.T / max(scale, 1e-300) ** 2
+        if float((gram - torch.eye(3, dtype=torch.float64)).abs().max()) > _OFF or scale < 1e-12:
+            what = f"is not a rotation (R R^T differs from the identity by {off:.2g})"
+        elif abs(scale - 1) > _OFF:
+            what = f"scales by {scale:.4g}; bring the clouds to one unit first"
+        else:
+            what = f"is a reflection (determinant {determinant:.3g})"
+        raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
+    return value
 
 
 def check_pose(name: str, pose: Pose) -> None:

@@ -127,8 +127,11 @@ def test_without_data_the_message_says_where_it_belongs():
         (lambda lines: lines[:-1], "line 26: expected 4 rows of 4 numbers"),
         (lambda lines: [*lines[:2], lines[2] + " 5", *lines[3:]], "line 1: expected 4 rows"),
         (lambda lines: [*lines[:2], "a b c d", *lines[3:]], "line 1: could not convert"),
-        (lambda lines: [*lines[:2], "nan 0 0 0", *lines[3:]], "line 1: the pose has numbers"),
-        (lambda lines: [*lines[:2], "5 0 0 0", *lines[3:]], "line 1: the pose does not hold a rot"),
+        (
+            lambda lines: [*lines[:2], "nan 0 0 0", *lines[3:]],
+            "line 1: pose has entries that are NaN",
+        ),
+        (lambda lines: [*lines[:2], "5 0 0 0", *lines[3:]], "line 1: pose must be a rigid motion"),
     ],
 )
 def test_bad_logs_are_named(scene, change, message):

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from spoonful.geometry import Pose
+from spoonful.inputs import rigid_pose
 from spoonful.pipeline.alignment import turn_of
-from spoonful.pipeline.posefile import pose_from_matrix, read_pose, write_pose
+from spoonful.pipeline.posefile import read_pose, write_pose
 from view.helpers import turn
 
 POSE = turn(123.456, "x", (1e6 + 1 / 3, -2.0, 1e-9))
@@ -49,7 +50,7 @@ def test_poses_as_others_write_them(tmp_path: Path, text: str) -> None:
 
 def test_a_rounded_rotation_is_made_one_again() -> None:
     rough = [[round(cell, 4) for cell in row] for row in ROWS]
-    R = pose_from_matrix(rough).rotation
+    R = rigid_pose(rough).rotation
     torch.testing.assert_close(R @ R.T, torch.eye(3, dtype=torch.float64), atol=1e-14, rtol=0)
     torch.testing.assert_close(R, POSE.rotation, atol=1e-4, rtol=0)
 
@@ -101,5 +102,5 @@ def test_angle_and_axis_are_right_at_every_angle(degrees: float, axis: str) -> N
 
 def test_a_pose_is_a_pose_in_every_precision() -> None:
     for dtype in (torch.float32, torch.float64):
-        pose = pose_from_matrix(Pose(*(part.to(dtype) for part in POSE)).matrix())
+        pose = rigid_pose(Pose(*(part.to(dtype) for part in POSE)).matrix())
         assert pose.rotation.dtype == torch.float64

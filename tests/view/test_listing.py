@@ -52,7 +52,7 @@ def test_the_page_may_fetch_nothing_and_run_nothing_but_the_sorting(tmp_path: Pa
     ("row", "message"),
     [
         ([Cell("a")], "rows must have 4 cells each, got one with 1"),
-        ([*3 * [Cell("a")], Cell("a", mark="bad")], "mark must be one of good, .* got 'bad'"),
+        ([*3 * [Cell("a")], Cell("a", mark="bad")], "mark must be 'good', .* got 'bad'"),
     ],
 )
 def test_what_cannot_be_shown_is_named(tmp_path: Path, row: list[Cell], message: str) -> None:

@@ -262,14 +262,14 @@ moving = [CloudLayer("source", cloud, moves=True)]
             "moves=True",
         ),
         ({"layers": moving, "poses": [PoseStop("p", torch.eye(3))]}, r"pose 'p'.*\(3, 3\)"),
-        ({"layers": moving, "poses": [PoseStop("p", 2 * torch.eye(4))]}, "pose 'p'.*rigid"),
+        ({"layers": moving, "poses": [PoseStop("p", 2 * torch.eye(3, 4))]}, "pose 'p'.*rigid"),
         ({"layers": moving, "poses": [PoseStop("p", mirror)]}, "pose 'p'.*determinant -1"),
         ({"layers": moving, "poses": [PoseStop("p", torch.full((4, 4), torch.nan))]}, "'p'.*NaN"),
         ({"layers": moving, "links": [LinkLayer("l", cloud, cloud[:3])]}, "links 'l'.*4 and 3"),
         ({"layers": moving, "scale": ColorScale()}, "scale is given, but no layer has values"),
         ({"layers": moving, "color_by": "values"}, "no layer has values"),
-        ({"layers": moving, "color_by": "mood"}, "color_by must be one of cloud, values"),
-        ({"layers": moving, "up": "north"}, "up must be one of x, y, z"),
+        ({"layers": moving, "color_by": "mood"}, "color_by must be 'cloud', 'values'"),
+        ({"layers": moving, "up": "north"}, "up must be 'x', 'y', 'z'"),
         ({"layers": moving, "max_points": 0}, "max_points must be at least 1"),
         (
             {

@@ -20,19 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from spoonful.classical import isolate
 from spoonful.classical.contract import FAILED, PairwiseMethod
 from spoonful.extras import MissingExtra, require
-from spoonful.geometry import Pose, nearest_rotation
+from spoonful.geometry import Pose
 from spoonful.geometry.exact import matvec3
+from spoonful.inputs import rigid_pose
 from spoonful.registration import Registration
 
 _NATIVE = Path(__file__).parent / "native"
-# What a rotation in float64 may be off by; beyond it, it is not a rotation.
-_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +125,10 @@ class LibraryMethod(PairwiseMethod):
         matrix, status = found.value
         if matrix is None:
             return Registration(start, status=(status,))
-        pose = _pose(matrix)
-        if pose is None:
+        try:
+            rotation, shift = rigid_pose(matrix).to(source.device)
+        except ValueError:
             return Registration(start, status=(FAILED,))
-        rotation, shift = pose.to(source.device)
         shift = shift + middle[1] - matvec3(rotation, middle[0])
         return Registration(Pose(rotation, shift).to(source.dtype), status=(status,))
 
@@ -173,15 +171,3 @@ def radius(source: Tensor, target: Tensor) -> float:
 
 def _array(values: Tensor) -> Any:
     return values.detach().cpu().double().contiguous().numpy()
-
-
-def _pose(matrix: Any) -> Pose | None:
-    """A rigid motion, cleaned of rounding; None if the matrix is not one."""
-    values = torch.as_tensor(matrix, dtype=torch.float64)
-    if values.shape != (4, 4) or not bool(values.isfinite().all()):
-        return None
-    rotation = values[:3, :3]
-    eye = torch.eye(3, dtype=torch.float64)
-    if (rotation.mT @ rotation - eye).abs().max() > _ROUNDING or torch.linalg.det(rotation) < 0:
-        return None
-    return Pose(nearest_rotation(rotation), values[:3, 3])

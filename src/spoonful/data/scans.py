@@ -121,31 +121,3 @@ def overlap(source: Tensor, target: Tensor, pose: Pose, radius: float) -> float:
         for query, points in ((moved, still), (still, moved))
     )
     return min(float(near.double().mean()) for near in found)
-
-
-def rigid(matrix: Tensor) -> Pose:
-    """The pose of a (4, 4) matrix, once it is known to be a rigid motion.
-
-    >>> rigid(torch.eye(4)).translation
-    tensor([0., 0., 0.])
-    >>> rigid(torch.diag(torch.tensor([1.0, 1, -1, 1])))
-    Traceback (most recent call last):
-    ValueError: the pose mirrors: the determinant of its rotation is -1.000
-    """
-    if matrix.shape != (4, 4):
-        raise ValueError(f"the pose must be a 4x4 matrix, got {tuple(matrix.shape)}")
-    if not bool(matrix.isfinite().all()):
-        raise ValueError("the pose has numbers that are not finite")
-    bottom = matrix.new_tensor([0.0, 0.0, 0.0, 1.0])
-    if (matrix[3] - bottom).abs().max() > 1e-6:
-        raise ValueError(f"the last row of the pose must be 0 0 0 1, got {matrix[3].tolist()}")
-    rotation = matrix[:3, :3]
-    off = float((rotation @ rotation.mT - torch.eye(3, dtype=matrix.dtype)).abs().max())
-    if off > 1e-3:
-        raise ValueError(
-            f"the pose does not hold a rotation: R R^T is off the identity by {off:.3g}"
-        )
-    turn = float(torch.linalg.det(rotation))
-    if turn < 0:
-        raise ValueError(f"the pose mirrors: the determinant of its rotation is {turn:.3f}")
-    return Pose.from_matrix(matrix)

@@ -21,8 +21,10 @@ from torch import Tensor
 
 from spoonful.data import places
 from spoonful.data.clouds import FORMATS, read_cloud
-from spoonful.data.scans import PairMaker, ScanPair, rigid
+from spoonful.data.scans import PairMaker, ScanPair
+from spoonful.geometry import Pose
 from spoonful.geometry.checks import check_choice
+from spoonful.inputs import rigid_matrix
 
 __all__ = ["LogEntry", "MissingFragments", "ScanPair", "load_pairs", "read_log"]
 
@@ -185,7 +187,7 @@ def _pairs_of(
             left_out += 1
             continue
         try:
-            pose = rigid(entry.matrix)
+            pose = Pose.from_matrix(rigid_matrix(entry.matrix))
         except ValueError as error:
             raise ValueError(f"{log}, line {entry.line}: {error}") from None
         pair = maker.make(

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
+from spoonful.inputs import rigid_pose
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
@@ -35,7 +36,6 @@ from spoonful.pipeline.confidence import (
 )
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
-from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import (
     AUTO,
@@ -116,7 +116,7 @@ def register(
         as_cloud(target, name="target", normals=target_normals, seed=seed),
     )
     sizes = _sizes(clouds)
-    given = None if init is None else pose_from_matrix(_matrix(init), "init")
+    given = None if init is None else rigid_pose(_matrix(init), "init")
     start = given or Pose.identity(dtype=torch.float64)
 
     with torch.no_grad():

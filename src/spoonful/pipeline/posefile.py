@@ -18,17 +18,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from spoonful.files import json_ready, write_whole
-from spoonful.geometry import Pose, kabsch
+from spoonful.geometry import Pose
+from spoonful.inputs import rigid_matrix, rigid_pose
 
 FORMAT = "spoonful-pose"
 # No pose file is longer; a cloud given by mistake is.
 _LONGEST = 1 << 20
 _NAMES = ("T_target_source", "transform", "transformation", "matrix", "pose")
-_OFF = 1e-3
 
 
 def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
@@ -45,7 +42,7 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     >>> read_pose(path).translation
     tensor([0., 0., 0.], dtype=torch.float64)
     """
-    matrix = check_matrix(pose.matrix(), "pose")
+    matrix = rigid_matrix(pose.matrix(), "pose")
     entries = {
         "format": FORMAT,
         "version": 1,
@@ -75,59 +72,9 @@ def read_pose(path: str | os.PathLike[str]) -> Pose:
     try:
         if len(data) > _LONGEST:
             raise ValueError("it is too long for a pose")
-        return pose_from_matrix(_numbers(data), "it")
+        return rigid_pose(_numbers(data), "it")
     except ValueError as error:
         raise ValueError(f"{path}: not a pose: {error}") from None
-
-
-def pose_from_matrix(matrix: Any, name: str = "pose") -> Pose:
-    """Check a 4x4 or 3x4 matrix and make its 3x3 part a rotation to the last digit, float64.
-
-    >>> pose_from_matrix([[1, 0, 0, 5], [0, 1, 0, 0], [0, 0, 1, 0]]).translation
-    tensor([5., 0., 0.], dtype=torch.float64)
-    >>> pose_from_matrix([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]])
-    Traceback (most recent call last):
-    ValueError: pose must be a rigid motion: its 3x3 part is a reflection (determinant -1)
-    """
-    checked = check_matrix(matrix, name)
-    # The nearest rotation: what was rounded for a text file is a rotation again.
-    axes = torch.eye(3, dtype=torch.float64)
-    rotation = kabsch(axes, checked[:3, :3].T.contiguous()).rotation
-    return Pose(rotation, checked[:3, 3].clone())
-
-
-def check_matrix(matrix: Any, name: str = "pose") -> Tensor:
-    """Raise unless `matrix` is a rigid motion; (4, 4) in float64."""
-    try:
-        # At once in float64: a list of floats would be made float32.
-        value = torch.as_tensor(matrix, dtype=torch.float64, device="cpu").detach()
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} must be a matrix of numbers, 4 rows of 4") from None
-    if value.shape not in ((4, 4), (3, 4)):
-        raise ValueError(f"{name} must be a 4x4 matrix, got shape {tuple(value.shape)}")
-    if not bool(value.isfinite().all()):
-        raise ValueError(f"{name} has entries that are NaN or infinite")
-    last = torch.tensor([0.0, 0, 0, 1], dtype=torch.float64)
-    if len(value) == 3:
-        value = torch.cat([value, last[None]])
-    elif float((value[3] - last).abs().max()) > 1e-6:
-        turned = float((value[:, 3] - last).abs().max()) <= 1e-6
-        why = "; it looks column-major: transpose it" if turned else ""
-        raise ValueError(f"{name} must have 0 0 0 1 as its last row, got {_row(value[3])}{why}")
-    rotation = value[:3, :3]
-    determinant = float(torch.linalg.det(rotation))
-    off = float((rotation @ rotation.T - torch.eye(3, dtype=torch.float64)).abs().max())
-    if off > _OFF or determinant < 0:
-        scale = abs(determinant) ** (1 / 3)
-        gram = rotation @ rotation.T / max(scale, 1e-300) ** 2
-        if float((gram - torch.eye(3, dtype=torch.float64)).abs().max()) > _OFF or scale < 1e-12:
-            what = f"is not a rotation (R R^T differs from the identity by {off:.2g})"
-        elif abs(scale - 1) > _OFF:
-            what = f"scales by {scale:.4g}; bring the clouds to one unit first"
-        else:
-            what = f"is a reflection (determinant {determinant:.3g})"
-        raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
-    return value
 
 
 def _numbers(data: bytes) -> Any:
@@ -168,10 +115,6 @@ def _table(text: str) -> Any:
 
 def _shaped(values: list[Any]) -> list[list[Any]]:
     return [values[i : i + 4] for i in range(0, len(values), 4)]
-
-
-def _row(values: Tensor) -> str:
-    return " ".join(f"{value:.4g}" for value in values.tolist())
 
 
 def _entry(value: Any) -> str:

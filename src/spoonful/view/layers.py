@@ -6,7 +6,7 @@ These are plain records. `write_page` checks them, so that an error can name the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
+from spoonful.inputs import rigid_matrix
 
 Up = Literal["x", "y", "z", "-x", "-y", "-z"]
 UPS: tuple[Up, ...] = ("x", "y", "z", "-x", "-y", "-z")
@@ -242,22 +243,8 @@ def scalars(value: Any, count: int, poses: int, name: str) -> Tensor:
 
 def pose_of(value: Any, name: str) -> Pose:
     """Check a rigid pose and bring it to the CPU as float64."""
-    matrix = _tensor(value.matrix() if isinstance(value, Pose) else value, name)
-    if matrix.shape not in ((3, 4), (4, 4)):
-        raise ValueError(f"{name} must be one (4, 4) or (3, 4) matrix, got {tuple(matrix.shape)}")
-    if not bool(matrix.isfinite().all()):
-        raise ValueError(f"{name} has entries that are NaN or infinite")
-    pose = Pose.from_matrix(matrix)
-    identity = torch.eye(3, dtype=torch.float64)
-    off = float((pose.rotation @ pose.rotation.mT - identity).abs().max())
-    # 1e-3: what survives a text file or half precision still passes; a scale or a shear does not.
-    if off > 1e-3 or float(torch.linalg.det(pose.rotation)) < 0:
-        raise ValueError(
-            f"{name} must be a rigid motion: its 3x3 part is not a proper rotation "
-            f"(R R^T differs from the identity by {off:.2g}, "
-            f"determinant {float(torch.linalg.det(pose.rotation)):.3g})"
-        )
-    return pose
+    matrix = value.matrix() if isinstance(value, Pose) else value
+    return Pose.from_matrix(rigid_matrix(matrix, name))
 
 
 def colors(layers: Sequence[CloudLayer]) -> list[Shade]:
@@ -298,12 +285,6 @@ def sample(count: int, limit: int) -> Tensor:
         return torch.arange(count)
     generator = torch.Generator().manual_seed(0)
     return torch.randperm(count, generator=generator)[:limit].sort().values
-
-
-def check_choice(value: str, allowed: Iterable[str], name: str) -> None:
-    """Refuse a `value` that is not one of `allowed`."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_layers(layers: Sequence[CloudLayer]) -> None:

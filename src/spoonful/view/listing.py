@@ -9,8 +9,8 @@ from pathlib import Path
 from string import Template
 
 from spoonful.files import write_whole
+from spoonful.geometry.checks import check_choice
 from spoonful.version import __version__
-from spoonful.view.layers import check_choice
 from spoonful.view.markup import asset, escaped, policy
 
 MARKS = ("good", "doubtful", "failed")
@@ -112,7 +112,7 @@ def _kind(rows: Sequence[Sequence[Cell]], column: int) -> str:
 def _row(row: Sequence[Cell], kinds: Sequence[str]) -> str:
     mark = next((cell.mark for cell in row if cell.mark), "")
     if mark:
-        check_choice(mark, MARKS, "mark")
+        check_choice("mark", mark, MARKS)
     cells = "".join(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
     opening = f'<tr class="{mark}">' if mark else "<tr>"
     return f"{opening}{cells}</tr>\n"

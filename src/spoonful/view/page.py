@@ -28,6 +28,7 @@ from torch import Tensor
 
 from spoonful.files import write_whole
 from spoonful.geometry import Pose
+from spoonful.geometry.checks import check_choice
 from spoonful.version import __version__
 from spoonful.view.layers import (
     UPS,
@@ -40,7 +41,6 @@ from spoonful.view.layers import (
     Up,
     Verdict,
     View,
-    check_choice,
     check_layers,
     cloud,
     colors,
@@ -124,8 +124,8 @@ def write_page(
     True
     """
     check_layers(layers)
-    check_choice(up, UPS, "up")
-    check_choice(color_by, COLORINGS, "color_by")
+    check_choice("up", up, UPS)
+    check_choice("color_by", color_by, COLORINGS)
     for sentences, name in ((notes, "notes"), (warnings, "warnings")):
         if isinstance(sentences, str):
             raise TypeError(f"{name} must be a list of sentences, got one string")
@@ -403,10 +403,12 @@ def _table(facts: Sequence[Fact]) -> str:
 
 def _view(view: View, poses: Sequence[PoseStop]) -> dict[str, Any]:
     """A view as the viewer reads it: its pose by number."""
-    check_choice(view.color_by, COLORINGS, f"color_by of view {view.name!r}")
+    check_choice(f"color_by of view {view.name!r}", view.color_by, COLORINGS)
     names = [stop.name for stop in poses]
-    if view.pose is not None:
-        check_choice(view.pose, names, f"pose of view {view.name!r}")
+    if view.pose not in (None, *names):
+        raise ValueError(
+            f"pose of view {view.name!r} must be one of {', '.join(names)}, got {view.pose!r}"
+        )
     return {
         "name": clean(view.name),
         "pose": None if view.pose is None else names.index(view.pose),
