@@ -147,10 +147,10 @@ def test_what_is_there_is_not_made_again(make):
     assert len(trainer.jobs) == 2
 
 
-@pytest.mark.slow
 def test_a_budget_is_shared_by_all_runs_and_said(make):
     trainer = FakeTrainer()
-    found = make("dcp-unseen", trainer, budget=600)
+    rows = ["DCP-v2", "DCP-v2 + ours"]
+    found = make("dcp-unseen", trainer, budget=600, rows=rows)
     assert [job.budget for job in trainer.jobs] == [300, 300]
     assert all("for-300s" in str(job.folder) for job in trainer.jobs)
     assert any("cut to 10 min for the whole table" in remark for remark in found.remarks)
@@ -485,7 +485,7 @@ def test_a_short_budget_is_not_spent_on_validation(tmp_path, monkeypatch, budget
 def test_reproduce_shows_the_papers_numbers_with_nothing_trained(tmp_path, monkeypatch, capsys):
     corpora.save(shapes(2048), tmp_path / "toys.pt")
     monkeypatch.chdir(tmp_path)
-    few = ("--no-train", "--limit", "1", "--quiet")
+    few = ("--row", "ICP", "--row", "DCP-v2", "--no-train", "--limit", "1", "--quiet")
     assert run(["reproduce", "dcp-unseen", "--data", "toys.pt", *few, "--out", "table.json"]) == 0
     text = capsys.readouterr().out
     assert "2.052" in text
