@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ from spoonful.data.synthetic.solids import Part, Surface, box, cylinder
 from spoonful.files import check_folder, write_whole
 from spoonful.geometry import Pose
 from spoonful.geometry.checks import check_choice, check_count
+
+Numbers: TypeAlias = Sequence[float] | np.ndarray
 
 # Ranges this near each other, as a share and in metres, are of one surface.
 _SAME_SHARE, _SAME_RANGE = 0.01, 0.02
@@ -183,14 +185,15 @@ def simulate(
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}")
     used = SENSORS[sensor]
-    used = used._replace(shape=tuple(round(detail * count) for count in used.shape))
+    rows, columns = used.shape
+    used = used._replace(shape=(round(detail * rows), round(detail * columns)))
     rng = np.random.default_rng([seed, list(SCENES).index(kind), list(SENSORS).index(sensor)])
     scene = SCENES[kind](rng, scans, used.step)
     taken = []
     for k in range(scans):
         if apart:
             scene = SCENES[kind](rng, scans, used.step)
-        taken.append(_take(scene, used, *scene.path[k], rng))
+        taken.append(_take(scene, used, k, rng))
     poses = Pose(*(torch.stack(part) for part in zip(*(each.pose for each in taken), strict=True)))
     empty = torch.zeros(scans, scans, dtype=torch.float64)
     compared = (empty, empty > 0) if apart else _compare(scene, used, taken)
@@ -315,9 +318,9 @@ class _Taken(NamedTuple):
     probes: Tensor
 
 
-def _take(
-    scene: Scene, sensor: Sensor, stand: np.ndarray, gaze: np.ndarray, rng: np.random.Generator
-) -> _Taken:
+def _take(scene: Scene, sensor: Sensor, number: int, rng: np.random.Generator) -> _Taken:
+    """The scan from one place of the scene's path."""
+    stand, gaze = scene.path[number]
     pose = _facing(sensor, stand, gaze, rng)
     rays = sensor.rays()
     turned = (rays @ pose.rotation.mT).flatten(0, 1)
@@ -393,7 +396,7 @@ def _met(
     return on_share, through_share
 
 
-def _motion(degrees: float, x: float, y: float, about: Sequence[float] = (0, 0)) -> Pose:
+def _motion(degrees: float, x: float, y: float, about: Numbers = (0, 0)) -> Pose:
     """A turn about the vertical axis through a place, then a shift."""
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     rotation = torch.tensor([[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]], dtype=torch.float64)
@@ -412,12 +415,12 @@ class _Builder:
         self.rows: list[Tensor] = []
         self.taken: list[tuple[float, float, float]] = []
 
-    def slab(self, low: Sequence[float], high: Sequence[float]) -> None:
+    def slab(self, low: Numbers, high: Numbers) -> None:
         """A box between two corners."""
         size, middle = np.subtract(high, low), np.add(high, low) / 2
         self.rows.append(_rows([box(*size.tolist()).at(*middle.tolist())]))
 
-    def hollow(self, size: Sequence[float]) -> None:
+    def hollow(self, size: Numbers) -> None:
         """Floor, walls and ceiling around the box from 0 to `size`."""
         for axis in range(3):
             for inner, outer in ((0.0, -_WALL), (size[axis], size[axis] + _WALL)):
@@ -429,7 +432,7 @@ class _Builder:
         """A part with its middle at a place, turned about its vertical axis."""
         self.rows.append(_rows([part.turn("z", turn).at(x, y, z)]))
 
-    def furnish(self, low: Sequence[float], high: Sequence[float], count: int, size: float) -> None:
+    def furnish(self, low: Numbers, high: Numbers, count: int, size: float) -> None:
         """Boxes, cylinders and solids of `synthetic`, up to `size`, on a floor."""
         rng = self.rng
         for _ in range(count):
@@ -449,7 +452,7 @@ class _Builder:
                 self.rows.append(_scaled(rows, edges[0], turn, (x, y, low[2])))
             self.taken.append((x, y, radius))
 
-    def wander(self, low: Sequence[float], high: Sequence[float], scans: int) -> np.ndarray:
+    def wander(self, low: Numbers, high: Numbers, scans: int) -> np.ndarray:
         """(N, 2, 3) a random walk outside of all objects, and what a camera looks at."""
         rng = self.rng
         path: list[np.ndarray] = []
@@ -469,7 +472,7 @@ class _Builder:
         return np.array(path)
 
     def scene(
-        self, path: np.ndarray, size: Sequence[float], motions: Sequence[Sequence[float]] = ()
+        self, path: np.ndarray, size: Numbers, motions: Sequence[tuple[float, float, float]] = ()
     ) -> Scene:
         """The scene. Motions are (degrees, x, y), about the middle of the box from 0 to `size`."""
         about = np.array(size, float) / 2
