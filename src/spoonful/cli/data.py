@@ -1,4 +1,4 @@
-"""`spoonful data`: list and download datasets."""
+"""`spoonful data`: list, download and simulate datasets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from rich.table import Table
 from spoonful.cli.evaluate import wide
 from spoonful.data import catalog, places
 from spoonful.data.fetch import fetch as fetch_archive
+from spoonful.data.simulate import SCENES, SENSORS, write_simulated
+from spoonful.data.simulate import simulate as simulate_scene
 from spoonful.files import check_folder
+from spoonful.geometry.checks import check_count
 
 app = typer.Typer(
-    help="Datasets: list them, download them, show a pair.",
+    help="Datasets: list them, download them, simulate scans, show a pair.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -118,6 +121,40 @@ def fetch(
             ),
         )
     typer.echo(place)
+
+
+@app.command()
+def simulate(
+    folder: Annotated[Path, typer.Argument(help="Where the scans and scene.json are written.")],
+    kind: Annotated[str, typer.Option(help=f"The scene: {', '.join(SCENES)}.")] = "room",
+    sensor: Annotated[str, typer.Option(help=f"The sensor: {' or '.join(SENSORS)}.")] = "camera",
+    scans: Annotated[int, typer.Option(help="Scans of each scene.")] = 2,
+    scenes: Annotated[
+        int, typer.Option(help="Scenes; if there are several, each has a folder of its own.")
+    ] = 1,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Take each scan in another scene: they share nothing.")
+    ] = False,
+    detail: Annotated[
+        float, typer.Option(help="Rows and columns of the sensor, as a multiple of the usual.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same scans.")] = 0,
+) -> None:
+    """Simulate scans of made-up places, with true poses, overlaps and ambiguities.
+
+    [bold]Examples[/bold]
+
+      spoonful data simulate rooms --scenes 100
+
+      spoonful data simulate street --kind facade --sensor lidar
+
+      spoonful data simulate office --kind building --scans 200
+    """
+    check_count("--scenes", scenes)
+    check_folder("folder", folder)
+    for k in range(scenes):
+        made = simulate_scene(kind, sensor, scans=scans, seed=seed + k, apart=apart, detail=detail)
+        typer.echo(write_simulated(folder / f"{k:04d}" if scenes > 1 else folder, made))
 
 
 # `spoonful data show` is spoonful.cli.show.show; spoonful.cli.app registers it here.
