@@ -7,8 +7,7 @@ import { tween } from "./panel.js";
 import { around, spots } from "./stage.js";
 
 export class Aside {
-  constructor(clouds, stage) {
-    this.clouds = clouds;
+  constructor(stage) {
     this.stage = stage;
     this.on = false;
     this.shift = new Vector3();
@@ -20,13 +19,15 @@ export class Aside {
     return pose.premultiply(new Matrix4().makeTranslation(this.shift));
   }
 
-  /** Frame the clouds at `pose`, set aside or not; `reset` comes back to this. */
-  set(on, pose, calm, onStep) {
+  /** Frame clouds at their poses, [[cloud, pose], ...], set aside or not; `reset` comes back to it. */
+  set(on, placed, calm, onStep) {
     this.on = on;
     const from = this.shift;
-    const to = on ? this.clearance(pose) : new Vector3();
-    const placed = pose.clone().premultiply(new Matrix4().makeTranslation(to));
-    this.frame(around(this.clouds.map((cloud) => [cloud, placed])), calm, (done) => {
+    const to = on ? this.clearance(placed) : new Vector3();
+    for (const [cloud, pose] of placed) {
+      if (!cloud.motion) pose.premultiply(new Matrix4().makeTranslation(to));
+    }
+    this.frame(around(placed), calm, (done) => {
       this.shift = new Vector3().lerpVectors(from, to, done);
       onStep();
     });
@@ -48,17 +49,17 @@ export class Aside {
   }
 
   /** How far to the left of the screen the moving clouds have to go to clear the others. */
-  clearance(pose) {
+  clearance(placed) {
     const right = this.stage.right();
     let [most, least] = [-Infinity, Infinity];
-    for (const cloud of this.clouds) {
+    for (const [cloud, pose] of placed) {
       for (const spot of spots(cloud, pose)) {
         const at = spot.dot(right);
         if (cloud.layer.moves) most = Math.max(most, at);
         else least = Math.min(least, at);
       }
     }
-    const gap = 0.15 * around(this.clouds.map((cloud) => [cloud, pose])).radius;
+    const gap = 0.15 * around(placed).radius;
     return right.multiplyScalar(-Math.max(most - least + gap, 0));
   }
 }

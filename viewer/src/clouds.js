@@ -11,6 +11,7 @@ import {
   Vector3,
 } from "three";
 
+import { Motion } from "./motion.js";
 import { colormap, cssColor, pick, rgb } from "./theme.js";
 
 const VERTEX = /* glsl */ `
@@ -113,6 +114,7 @@ function spacing(points) {
 export class Cloud {
   constructor(layer) {
     this.layer = layer;
+    this.motion = layer.stops && new Motion(layer.stops); // else the page's
     const geometry = new BufferGeometry();
     geometry.setAttribute("position", new BufferAttribute(layer.points, 3));
     if (layer.normals) {
@@ -242,6 +244,39 @@ export class Links {
   paint(by) {
     const plain = by === "values";
     this.object.material.color.setStyle(plain ? cssColor("--soft") : pick(this.layer.color));
+  }
+
+  see() {}
+}
+
+/** Lines between the middles of clouds that have poses of their own: the edges of a graph. */
+export class Graph {
+  constructor(layer, clouds) {
+    this.layer = layer;
+    this.pairs = layer.pairs.map((pair) => pair.map((i) => clouds[i].object));
+    this.ends = new BufferAttribute(new Float32Array(6 * layer.pairs.length), 3);
+    this.object = new LineSegments(
+      new BufferGeometry().setAttribute("position", this.ends),
+      new LineBasicMaterial({ transparent: true, depthTest: false }), // seen through the clouds
+    );
+    this.object.visible = layer.visible;
+    this.object.frustumCulled = false; // its bounds do not follow its ends
+  }
+
+  moveTo() {
+    const point = new Vector3();
+    this.pairs.forEach((pair, i) => {
+      const shown = pair.every(({ visible }) => visible);
+      pair.forEach(({ matrix }, end) => {
+        point.setFromMatrixPosition(shown ? matrix : pair[0].matrix);
+        this.ends.setXYZ(2 * i + end, point.x, point.y, point.z);
+      });
+    });
+    this.ends.needsUpdate = true;
+  }
+
+  paint() {
+    this.object.material.color.setStyle(pick(this.layer.color));
   }
 
   see() {}

@@ -1,7 +1,7 @@
 // Entry point: reads the page's data, builds the view and its controls, and joins them.
 
 import { Aside } from "./aside.js";
-import { Cloud, Links } from "./clouds.js";
+import { Cloud, Graph, Links } from "./clouds.js";
 import { Motion } from "./motion.js";
 import {
   Axes,
@@ -22,7 +22,8 @@ import { onThemeChange } from "./theme.js";
 const $ = (id) => document.getElementById(id);
 
 /** The clouds at one pose, or at every pose. */
-const placedAt = (clouds, motion, time) => clouds.map((cloud) => [cloud, motion.at(time)]);
+const placedAt = (clouds, motion, time) =>
+  clouds.map((cloud) => [cloud, (cloud.motion ?? motion).at(time)]);
 const placedAll = (clouds, motion) =>
   motion.stops.flatMap((_, i) => placedAt(clouds, motion, i));
 
@@ -61,25 +62,28 @@ function start() {
   const stage = new Stage($("canvas"), page.up);
   const motion = new Motion(page.stops);
   const clouds = page.layers.map((layer) => new Cloud(layer));
-  const links = page.links.map((layer) => new Links(layer));
+  const links = page.links.map((layer) =>
+    layer.pairs ? new Graph(layer, clouds) : new Links(layer),
+  );
   const things = [...clouds, ...links];
   stage.add(...things);
 
-  const aside = new Aside(clouds, stage);
+  const aside = new Aside(stage);
   const axes = new Axes($("axes"));
   stage.afterDraw = () => axes.update(stage.camera);
 
   let time = 0;
   const place = () => {
     const pose = aside.place(motion.at(time));
-    for (const thing of things) thing.moveTo(motion.segment(time), pose);
+    const segment = motion.segment(time);
+    for (const thing of things) thing.moveTo(segment, thing.motion?.at(time) ?? pose);
     stage.invalidate();
   };
   const moveTo = (to) => {
     if (Math.round(to) !== Math.round(time)) legend?.look(Math.round(to));
     time = to;
     place();
-    if (page.moving) showMatrix(page.stops[Math.round(time)]);
+    if (page.one) showMatrix(page.stops[Math.round(time)]);
     mark();
   };
 
@@ -91,7 +95,7 @@ function start() {
     : null;
   let by = page.color_by;
   const changed = () => {
-    stage.invalidate();
+    place(); // lines end at clouds that are shown
     mark();
   };
   const list = layerList(things, changed);
@@ -112,7 +116,7 @@ function start() {
   };
 
   const setAside = (on, pose) =>
-    aside.set(on, motion.at(pose), timeline?.calm ?? true, () => {
+    aside.set(on, placedAt(clouds, motion, pose), timeline?.calm ?? true, () => {
       place();
       mark();
     });
@@ -156,7 +160,7 @@ function start() {
   });
   $("save").addEventListener("click", () => savePicture(stage));
   for (const id of ["layers", "buttons", "axes"]) $(id).removeAttribute("hidden");
-  $("pose").hidden = !page.moving;
+  $("pose").hidden = !page.one;
   // In full precision, as JSON, which Python reads too.
   copies($("copy-matrix"), () => JSON.stringify(page.stops[Math.round(time)].matrix));
   copies($("copy-command"), () => $("command").textContent);

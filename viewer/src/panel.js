@@ -28,6 +28,8 @@ function shownOf(count, total, noun) {
   return `${counted(count)}${total > count ? ` of ${counted(total)}` : ""} ${noun}`;
 }
 
+const MANY = 8;
+
 /** Check boxes, one for each cloud and each set of lines; `paint` gives them the clouds' colours. */
 export function layerList(things, onChange) {
   const swatches = [];
@@ -35,7 +37,7 @@ export function layerList(things, onChange) {
   const rows = things.map(({ layer, object }) => {
     const swatch = h("span", { class: layer.points ? "swatch" : "swatch line", "aria-hidden": "true" });
     swatches.push([swatch, layer]);
-    const count = (layer.points ?? layer.source).length / 3;
+    const count = layer.pairs ? layer.pairs.length : (layer.points ?? layer.source).length / 3;
     const box = h("input", {
       type: "checkbox",
       checked: layer.visible,
@@ -55,8 +57,8 @@ export function layerList(things, onChange) {
     );
   });
   const paint = (by) => {
-    for (const [swatch, { color, points, values, colors }] of swatches) {
-      const plain = cssColor(points ? "--muted-cloud" : "--soft");
+    for (const [swatch, { color, points, pairs, values, colors }] of swatches) {
+      const plain = pairs ? pick(color) : cssColor(points ? "--muted-cloud" : "--soft");
       const own = colors ? mean(colors) : pick(color);
       const shown = { cloud: pick(color), values: values ? gradient() : plain, colors: own };
       swatch.style.background = shown[by];
@@ -66,7 +68,19 @@ export function layerList(things, onChange) {
   const sync = () => {
     for (const [box, object] of boxes) box.checked = object.visible;
   };
-  return { rows, paint, sync };
+  const clouds = boxes.slice(0, things.filter(({ layer }) => layer.points).length);
+  if (clouds.length <= MANY) return { rows, paint, sync };
+  const show = (on) => {
+    for (const [, object] of clouds) object.visible = on;
+    sync();
+    onChange();
+  };
+  const button = (label, on) =>
+    h("button", { type: "button", class: "copy", onclick: () => show(on) }, label);
+  const head = h("div", { class: "head" }, h("span", {}, `${clouds.length} scans`));
+  head.append(h("span", {}, button("All", true), " ", button("None", false)));
+  const many = h("div", { class: "many", tabindex: "0" }, ...rows.slice(0, clouds.length));
+  return { rows: [head, many, ...rows.slice(clouds.length)], paint, sync };
 }
 
 const BARS = 36;

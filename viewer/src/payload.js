@@ -30,6 +30,7 @@ export function readPage() {
     layer.colors = layer.colors && bytes(layer.colors);
   }
   for (const links of page.links) {
+    if (links.pairs) continue;
     links.source = positions(links.source);
     links.target = positions(links.target);
   }

@@ -13,22 +13,33 @@ import math
 import os
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from spoonful.align.graph import CONFIDENT, Edge, Solution, solve
+from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
 from spoonful.align.pairs import LEAST, PairJob, register_described
-from spoonful.align.scans import DescribeJob, ReadJob, describe_scan, features, read_scan
+from spoonful.align.posefiles import read_poses, same
+from spoonful.align.scans import (
+    DescribeJob,
+    ReadJob,
+    describe_scan,
+    features,
+    load_surface,
+    read_scan,
+)
+from spoonful.align.surfaces import Surface, refine
 from spoonful.data.clouds.formats import FORMATS
 from spoonful.extras import require
 from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
+from spoonful.pipeline.alignment import Deviation
 from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
@@ -47,6 +58,9 @@ _FEW = 150
 _FILLED = 0.6
 # A grid suits a pair whose own choice differs by at most this factor.
 _SUITS = 1.35
+# Usual times of one core, for the plan only.
+_SCAN_SECONDS = 1.0
+_PAIR_SECONDS = 0.5
 # Edges of grids are powers of this.
 _STEP = 2**0.125
 
@@ -91,10 +105,13 @@ class Aligned:
 
     Attributes:
         files: the file of each scan, by the scan's name.
-        groups: names of the scans that belong together, the largest group first.
-        frames: for each group the name of the scan whose frame it has.
+        groups: names of the scans that belong together, the largest group first. Each group has
+            the frame of its first scan.
         poses: for each scan the pose that maps it into its group's frame.
+        covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
+            shift about its centroid, in its own axes; zero for the first of a group.
         centers: for each scan its centroid, in its own frame.
+        surfaces: for each scan of a pair that was registered, the file with its description.
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
         copies: files whose content another file has too, and the name of that scan.
@@ -106,9 +123,10 @@ class Aligned:
 
     files: Mapping[str, Path]
     groups: list[list[str]]
-    frames: list[str]
     poses: Mapping[str, Pose]
+    covariances: Mapping[str, Tensor]
     centers: Mapping[str, Tensor]
+    surfaces: Mapping[str, str]
     pairs: list[PairResult]
     unreadable: Mapping[str, str]
     copies: Mapping[str, str]
@@ -151,12 +169,42 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     return unique
 
 
+class Plan(NamedTuple):
+    """The work to do before anything is read.
+
+    Attributes:
+        scans: how many files there are.
+        pairs: how many pairs will be tried, at most.
+        hours: an estimate of the time on this many processes.
+    """
+
+    scans: int
+    pairs: int
+    hours: float
+
+
+def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
+    """Estimate the work for a number of scans.
+
+    >>> plan(20, workers=2).pairs, plan(10_000, workers=2).pairs
+    (190, 100000)
+    """
+    pairs = scans * (scans - 1) // 2
+    if order == "sequence":
+        pairs = min(pairs, _BEFORE * scans)
+    elif scans > _ALL_PAIRS:
+        pairs = min(pairs, _SIMILAR * scans)
+    seconds = (scans * _SCAN_SECONDS + pairs * _PAIR_SECONDS) / (workers or _cores())
+    return Plan(scans, pairs, seconds / 3600)
+
+
 def align(
     inputs: Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
     order: str = "any",
     fixed: str | os.PathLike[str] | None = None,
+    init: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -168,6 +216,8 @@ def align(
         out: the folder whose `work/` keeps finished scans and pairs.
         order: "any" tries all pairs; "sequence" each scan with the two before it.
         fixed: the scan whose frame its group gets; None takes the first of each group.
+        init: a file or folder with a pose for each scan, see `read_poses`. Each pair is also tried
+            from there, and of many scans those that are near each other are paired.
         workers: processes at a time, of one thread each; None takes one per core.
         seed: of the random choices.
         progress: called with the stage, and how many of its parts are finished, and of all.
@@ -176,7 +226,8 @@ def align(
         `Aligned`. `spoonful.align.outputs.write` writes it to files.
 
     Raises:
-        ValueError: fewer than two scans; `fixed` is none of them; an unknown `order`.
+        ValueError: fewer than two scans; `fixed` is none of them; an unknown `order`; `init` lacks
+            a scan or contradicts itself.
         FolderInUse: another process writes to the folder.
     """
     began = time.perf_counter()
@@ -188,6 +239,8 @@ def align(
     paths = list_scans(inputs)
     if fixed is not None and Path(fixed).resolve() not in {path.resolve() for path in paths}:
         raise ValueError(f"fixed must be one of the scans, got {fixed}")
+    files = _names(paths)
+    starts = None if init is None else read_poses(init, list(files))
     check_folder("out", Path(out))
     inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
     if inside:
@@ -196,7 +249,7 @@ def align(
     work.mkdir(parents=True, exist_ok=True)
     with locked(work):
         stages = _Stages(work, workers, progress)
-        return _align(stages, _names(paths), order, fixed, seed, began)
+        return _align(stages, files, order, fixed, starts, seed, began)
 
 
 def _align(
@@ -204,6 +257,7 @@ def _align(
     files: Mapping[str, Path],
     order: str,
     fixed: str | os.PathLike[str] | None,
+    starts: Mapping[str, Pose] | None,
     seed: int,
     began: float,
 ) -> Aligned:
@@ -211,35 +265,41 @@ def _align(
     held = None if fixed is None else Path(fixed).resolve()
     copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
-    edges, failures, skipped, grids = _register(stages, names, scans, order, seed)
+    if starts is not None:
+        for copy, original in copies.items():
+            if not same(starts[copy], starts[original]):
+                raise ValueError(
+                    f"init has different poses for {copy} and {original}, which have equal content"
+                )
+    edges, failures, skipped, grids = _register(stages, names, scans, order, starts, seed)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
+    first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
     stages.tell("solving", 0, 1)
-    solution = solve(len(names), [_edge(row, index) for row in strong])
+    solution = _refined(
+        solve(len(names), [_edge(row, index) for row in strong], first), strong, index
+    )
     stages.tell("solving", 1, 1)
     groups = [[names[k] for k in group] for group in solution.groups]
     for copy, original in copies.items():
         next(group for group in groups if original in group).append(copy)
-    frames = [
-        next((name for name in group if files[name].resolve() == held), group[0])
-        for group in groups
-    ]
-    poses = {}
-    for group, frame in zip(groups, frames, strict=True):
-        home = solution.poses[index[copies.get(frame, frame)]].inverse()
+    poses, covariances = {}, {}
+    for group in groups:
         for name in group:
             original = copies.get(name, name)
-            between = home.compose(solution.poses[index[original]])
-            poses[name] = _placed(between, centers[original], centers[copies.get(frame, frame)])
+            pose = solution.poses[index[original]]
+            poses[name] = _placed(pose, centers[original], centers[group[0]])
+            covariances[name] = solution.covariances[index[original]]
     pairs = _results(edges, strong, solution, centers)
     usual = sorted(grids)[len(grids) // 2] if grids else min(row["apt"] for row in scans.values())
     return Aligned(
         files={name: files[name] for name in scans},
         groups=groups,
-        frames=frames,
         poses=poses,
+        covariances=covariances,
         centers=centers,
+        surfaces={row[end]: file for row in edges for end, file in row["files"].items()},
         pairs=pairs,
         unreadable=unreadable,
         copies=copies,
@@ -248,6 +308,13 @@ def _align(
         doubts=[*failures, *doubts_of(groups, pairs, unreadable)],
         seconds=time.perf_counter() - began,
     )
+
+
+def deviations(covariance: Tensor) -> Deviation:
+    """The standard deviations of a pose along its weakest axes, from its (6, 6) covariance."""
+    blocks = covariance[:3, :3], covariance[3:, 3:]
+    turn, shift = (torch.linalg.eigvalsh(block)[-1].clamp_min(0).sqrt() for block in blocks)
+    return Deviation(math.degrees(turn), float(shift))
 
 
 def doubts_of(
@@ -295,7 +362,8 @@ class _Stages:
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
         """The row of each job, by its id; only jobs without a row are run."""
-        keys = {job.id: _hash(json.dumps(vars(job))) for job in jobs}
+        given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
+        keys = {job["id"]: _hash(json.dumps(job)) for job in given}
         rows = {}
         for path in sorted(self.folder.glob(f"{stage}-*.jsonl")):
             for row in rows_in(path):
@@ -353,7 +421,12 @@ def _copies(
 
 
 def _register(
-    stages: _Stages, names: Sequence[str], scans: Mapping[str, Row], order: str, seed: int
+    stages: _Stages,
+    names: Sequence[str],
+    scans: Mapping[str, Row],
+    order: str,
+    starts: Mapping[str, Pose] | None,
+    seed: int,
 ) -> tuple[list[Row], list[str], int, list[float]]:
     """The rows of all pairs that were registered, and a sentence for each that failed.
 
@@ -363,6 +436,9 @@ def _register(
     pairs = list(itertools.combinations(range(len(names)), 2))
     if order == "sequence":
         pairs = [(i, j) for i, j in pairs if j - i <= _BEFORE]
+    elif len(names) > _ALL_PAIRS and starts is not None:
+        places = [starts[n].apply(torch.tensor([scans[n]["center"]]).double())[0] for n in names]
+        pairs = _best(-torch.cdist(torch.stack(places), torch.stack(places)))
     elif len(names) > _ALL_PAIRS:
         own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
@@ -378,6 +454,7 @@ def _register(
             described[names[j], edge],
             described[names[i], edge],
             seed,
+            starts and starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
         )
         for (i, j), edge in edges.items()
     ]
@@ -388,7 +465,8 @@ def _register(
         if row["status"] == "failed":
             failures.append(f"{source} and {target} were not registered: {row['message']}")
         else:
-            found.append(row | {"source": source, "target": target})
+            files = {end: row[end] for end in ("source", "target")}
+            found.append(row | {"source": source, "target": target, "files": files})
     return found, failures, len(pairs) - len(edges), list(edges.values())
 
 
@@ -453,7 +531,13 @@ def _similar(described: Sequence[str]) -> list[tuple[int, int]]:
         likeness = some[i] @ some[j].mT
         both = likeness.amax(1).mean() + likeness.amax(0).mean()
         alike[i, j] = alike[j, i] = both
-    best = alike.topk(min(_SIMILAR, len(some) - 1), dim=1).indices
+    return _best(alike)
+
+
+def _best(alike: Tensor) -> list[tuple[int, int]]:
+    """The pairs of each scan with those that it is most alike, by an (S, S) table."""
+    alike = alike.clone().fill_diagonal_(-torch.inf)
+    best = alike.topk(min(_SIMILAR, len(alike) - 1), dim=1).indices
     pairs = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row}
     return sorted(pairs)
 
@@ -466,6 +550,29 @@ def _edge(row: Row, index: Mapping[str, int]) -> Edge:
         torch.tensor(row["covariance"], dtype=torch.float64),
         row["confidence"],
     )
+
+
+def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) -> Solution:
+    """The solution with the poses of each group fitted on the surfaces of its kept pairs."""
+    poses = list(solution.poses)
+    surfaces: dict[str, Surface] = {}
+    for group in solution.groups:
+        pairs = []
+        for row, kept in zip(rows, solution.kept, strict=True):
+            i, j = index[row["source"]], index[row["target"]]
+            if kept and i in group:
+                files = row["files"].values()
+                for file in files:
+                    if file not in surfaces:
+                        surfaces[file] = load_surface(file)
+                pairs.append((i, j, *(surfaces[file] for file in files)))
+        for scan, pose in refine({scan: poses[scan] for scan in group}, pairs).items():
+            poses[scan] = pose
+    off = [
+        None if old is None else disagreement(_edge(row, index), poses)
+        for row, old in zip(rows, solution.off, strict=True)
+    ]
+    return replace(solution, poses=poses, off=off)
 
 
 def _results(
@@ -505,13 +612,17 @@ def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
 
 
 def _names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name for each file: its stem, with the folder's name or a number if need be."""
+    """A name for each file: its stem, with the folder's name or a number if need be.
+
+    Tabs, line ends and other characters that cannot be printed become underscores.
+    """
     names: dict[str, Path] = {}
-    stems = [path.stem for path in paths]
+    stems = Counter(path.stem for path in paths)
     for path in paths:
         name = path.stem
-        if stems.count(name) > 1:
+        if stems[name] > 1:
             name = f"{path.resolve().parent.name}-{path.stem}"
+        name = "".join(letter if letter.isprintable() else "_" for letter in name)
         unique = name
         for k in itertools.count(2):
             if unique not in names:

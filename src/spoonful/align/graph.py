@@ -53,6 +53,8 @@ class Solution:
         groups: numbers of scans, the largest group first.
         poses: for each scan the pose that maps it into its group's frame, which is that of the
             group's first scan.
+        covariances: for each scan the (6, 6) covariance of that pose, of a small turn and shift in
+            the scan's frame; zero for the first of each group.
         kept: for each edge, True if its scans are in one group and it agrees with their poses.
         off: for each edge, its disagreement with the poses in standard deviations; None between
             groups.
@@ -60,11 +62,12 @@ class Solution:
 
     groups: list[list[int]]
     poses: list[Pose]
+    covariances: list[Tensor]
     kept: list[bool]
     off: list[float | None]
 
 
-def solve(count: int, edges: Sequence[Edge]) -> Solution:
+def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Solution:
     """Find the groups of scans and the poses in each group.
 
     An edge is used if it is confident, or if a loop of three edges closes with it. Edges that
@@ -74,6 +77,7 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
     Args:
         count: how many scans there are.
         edges: at most one for each pair of scans.
+        first: the scan that comes first in its group; None takes the lowest number.
     """
     votes = loop_votes(edges)
     used = [
@@ -90,8 +94,10 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
             own = [own[k] for k in _robust(part, [edges[k] for k in own], tree)]
         agreed += own
     groups = _joined(count, [edges[k] for k in agreed], _chances(edges, votes, agreed))
+    groups = [sorted(group, key=lambda scan: (scan != first, scan)) for group in groups]
     number = {scan: g for g, group in enumerate(groups) for scan in group}
     poses = [Pose.identity(dtype=torch.float64) for _ in range(count)]
+    covariances = [torch.zeros(6, 6, dtype=torch.float64) for _ in range(count)]
     for group in groups:
         own = [k for k in agreed if {edges[k].source, edges[k].target} <= {*group}]
         # Doubtful edges are less exact, too: they count only if the others do not connect all.
@@ -100,10 +106,8 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
             own = sure
         if own:
             tree = _from_tree(group, edges, sorted(own, key=lambda k: -weight[k]))
-            found = _optimise(group, [edges[k] for k in own], tree)
-            home = found[group[0]].inverse()
-            for scan in group:
-                poses[scan] = home.compose(found[scan])
+            for scan, found in _optimise(group, [edges[k] for k in own], tree).items():
+                poses[scan], covariances[scan] = found
     off: list[float | None] = [
         disagreement(edge, poses) if number[edge.source] == number[edge.target] else None
         for edge in edges
@@ -111,7 +115,7 @@ def solve(count: int, edges: Sequence[Edge]) -> Solution:
     limit = _CHI**0.5
     taken = set(agreed)
     keep = [k in taken and value is not None and value <= limit for k, value in enumerate(off)]
-    return Solution(groups, poses, keep, off)
+    return Solution(groups, poses, covariances, keep, off)
 
 
 class Votes(NamedTuple):
@@ -176,14 +180,16 @@ def disagreement(edge: Edge, poses: Sequence[Pose]) -> float:
 
 def _loops(edges: Sequence[Edge]) -> list[list[tuple[int, bool]]]:
     """All loops of three edges: the edge of each leg, and whether it is taken backwards."""
-    number = {frozenset((edge.source, edge.target)): k for k, edge in enumerate(edges)}
-    scans = sorted({scan for edge in edges for scan in (edge.source, edge.target)})
+    number: dict[int, dict[int, int]] = {}
+    for k, edge in enumerate(edges):
+        number.setdefault(edge.source, {})[edge.target] = k
+        number.setdefault(edge.target, {})[edge.source] = k
     found = []
-    for i, j, k in itertools.combinations(scans, 3):
-        sides = [number.get(frozenset(pair), -1) for pair in ((i, j), (j, k), (k, i))]
-        if min(sides) >= 0:
-            ends = zip(sides, (j, k, i), strict=True)
-            found.append([(side, edges[side].target != end) for side, end in ends])
+    for i, near in sorted(number.items()):
+        for j, k in itertools.combinations(sorted(scan for scan in near if scan > i), 2):
+            if k in number[j]:
+                legs = ((near[j], j), (number[j][k], k), (near[k], i))
+                found.append([(side, edges[side].target != end) for side, end in legs])
     return found
 
 
@@ -270,15 +276,17 @@ def _robust(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) 
 
 def _optimise(
     part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]
-) -> dict[int, Pose]:
-    """The poses that fit the edges best, by least squares."""
+) -> dict[int, tuple[Pose, Tensor]]:
+    """The poses that fit the edges best, by least squares, and their marginal covariances."""
     gtsam = _gtsam()
     graph, values = _problem(part, edges, start)
     found = gtsam.LevenbergMarquardtOptimizer(graph, values).optimize()
-    return {
-        scan: Pose.from_matrix(torch.from_numpy(found.atPose3(scan).matrix().copy()))
-        for scan in part
-    }
+    marginals = gtsam.Marginals(graph, found)
+    fitted = {}
+    for scan in part[1:]:
+        pose = Pose.from_matrix(torch.from_numpy(found.atPose3(scan).matrix().copy()))
+        fitted[scan] = pose, torch.from_numpy(marginals.marginalCovariance(scan).copy())
+    return fitted
 
 
 def _problem(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> tuple[Any, Any]:

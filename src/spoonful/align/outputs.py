@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.align.folder import Aligned, PairResult
+from spoonful.align.folder import Aligned, PairResult, deviations
+from spoonful.align.report import write_report
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
 from spoonful.extras import require
 from spoonful.files import json_ready, write_whole
@@ -28,6 +29,8 @@ def write(
     *,
     voxel: float | None = None,
     graph: bool = False,
+    unit: str = "",
+    command: str | Sequence[str] = "",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
     """Write all that was found to a folder, each file atomically.
@@ -35,12 +38,15 @@ def write(
     `poses.json` has all poses, groups and pairs; `poses/NAME.txt` the 4x4 of each scan;
     `scans/NAME.*` each scan in its group's frame, in its own format if that can be written, else
     as PLY. `merged.ply` is the largest group as one cloud, `merged-2.ply` the second, and so on.
+    `report.html` shows all of it.
 
     Args:
         found: what `align` returns.
         out: the folder.
         voxel: spacing of the merged clouds; None takes `found.spacing`.
         graph: also write `graph.g2o`.
+        unit: of the files' coordinates, for the page; "" if it is not known.
+        command: the command, for the page.
         progress: called with "writing", the number of finished scans, and of all.
 
     Returns:
@@ -72,6 +78,8 @@ def write(
             written.append(merged)
     if progress is not None:
         progress("writing", total, total)
+    if found.surfaces:
+        written.append(write_report(folder / "report.html", found, unit=unit, command=command))
     if graph:
         written.append(write_whole(folder / "graph.g2o", g2o(found)))
     return [*written, folder / "scans", folder / "poses"]
@@ -85,15 +93,15 @@ def summary(found: Aligned) -> dict[str, Any]:
         "version": 1,
         "confident": found.confident,
         "doubts": found.doubts,
-        "groups": [
-            {"frame": frame, "scans": group}
-            for group, frame in zip(found.groups, found.frames, strict=True)
-        ],
+        "groups": [{"frame": group[0], "scans": group} for group in found.groups],
         "scans": {
             name: {
                 "file": str(path),
                 "group": number[name],
                 "T_group_scan": found.poses[name].matrix().tolist(),
+                "deviation_degrees": deviations(found.covariances[name]).degrees,
+                "deviation": deviations(found.covariances[name]).length,
+                "covariance": found.covariances[name].tolist(),
             }
             for name, path in found.files.items()
         },

@@ -13,6 +13,7 @@ from spoonful.geometry import Pose
 from spoonful.pipeline.confidence import confidence_of, freedom_of, statistics_of
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
+from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -38,12 +39,14 @@ class PairJob:
         source: the file with the description of the scan to move.
         target: the file of the other one, on the same grid.
         seed: of the random choices.
+        start: a 4x4 between the files' frames to try as well, or None.
     """
 
     id: str
     source: str
     target: str
     seed: int
+    start: list[list[float]] | None = None
 
 
 def register_described(job: PairJob) -> Row:
@@ -60,7 +63,8 @@ def register_described(job: PairJob) -> Row:
     with torch.no_grad():
         search = Search(pair, source.description, target.description)
         proposals, _ = gather(search, AUTO, None)
-        judged = search.judge(proposals + from_start(search, None))
+        start = None if job.start is None else pose_from_matrix(job.start, "start")
+        judged = search.judge(proposals + from_start(search, start))
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.align.surfaces import Surface
 from spoonful.files import write_whole
 from spoonful.geometry import random_rotation
 from spoonful.neighbors import Index
@@ -184,6 +185,13 @@ def features(path: str) -> Tensor:
     """The features of a stored description alone."""
     found: Tensor = torch.load(path, weights_only=True, mmap=True)["features"]
     return found
+
+
+def load_surface(path: str) -> Surface:
+    """The surface of a stored description alone."""
+    found = torch.load(path, weights_only=True, mmap=True)
+    edge = found["edge"]
+    return Surface(Index(found["fine"] * edge), found["fine_normals"], edge)
 
 
 def _store(path: str, content: dict[str, Any]) -> None:

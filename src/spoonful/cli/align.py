@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spoonful.align.folder import ORDERS, Aligned, align
+from spoonful.align.folder import ORDERS, Aligned, align, list_scans, plan
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
 from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit
@@ -18,6 +18,8 @@ from spoonful.pipeline.lengths import UNITS, length
 
 # Names of a group that are printed.
 NAMED = 8
+# More scans than this need --yes.
+MANY = 500
 
 
 def align_command(
@@ -31,6 +33,13 @@ def align_command(
     fixed: Annotated[
         Path | None, typer.Option(metavar="scan.ply", help="Scan whose frame the others get.")
     ] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="poses.txt",
+            help="Poses to start from: KITTI, TUM, g2o, COLMAP images.txt, 4x4 texts, poses.json.",
+        ),
+    ] = None,
     voxel: Annotated[
         str | None,
         typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
@@ -42,6 +51,12 @@ def align_command(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes at a time. Default: one per core.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and an estimate of the time only.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=f"Start even if there are more than {MANY} scans.")
+    ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -50,9 +65,11 @@ def align_command(
     The order and the poses of the scans need not be known. All must have the same unit. Pairs that
     contradict the others are rejected. Scans that do not connect become separate groups.
 
-    The folder gets poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and merged.ply. Run
-    the same command again to resume after a stop. Exit code 0: one group, no doubt; 3: several
-    groups, doubtful pairs or unreadable files; 2: bad input.
+    The folder gets report.html, poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and
+    merged.ply. Run the same command again to resume after a stop.
+
+    Exit code 0: one group, no doubt; 3: several groups, doubtful pairs or unreadable files; 2: bad
+    input.
 
     [bold]Examples[/bold]
 
@@ -67,6 +84,16 @@ def align_command(
     if unit not in ("", *UNITS):
         raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
     spacing = None if voxel is None else length(voxel, unit, "--voxel")
+    work = plan(len(list_scans(scans)), order, workers)
+    if dry_run or (work.scans > MANY and not yes):
+        took = f"{work.hours:.1f} h" if work.hours >= 1 else f"{60 * work.hours:.0f} min"
+        typer.echo(
+            f"{work.scans:,} scans, at most {work.pairs:,} pairs: about {took}", err=not dry_run
+        )
+        if dry_run:
+            return
+        raise ValueError(f"{work.scans:,} scans are many: add --yes to start, or --order sequence")
+    command = ["spoonful", "align", *map(str, scans), "--out", str(out)]
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(),
@@ -81,9 +108,18 @@ def align_command(
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         found = align(
-            scans, out, order=order, fixed=fixed, workers=workers, seed=seed, progress=tell
+            scans, out, order=order, fixed=fixed, init=init, workers=workers, seed=seed,
+            progress=tell,
+        )  # fmt: skip
+        written = write(
+            found,
+            out,
+            voxel=spacing,
+            graph=graph,
+            unit=unit,
+            command=command,
+            progress=tell,
         )
-        written = write(found, out, voxel=spacing, graph=graph, progress=tell)
     if as_json:
         typer.echo(json.dumps(summary(found) | {"written": list(map(str, written))}, indent=1))
     else:
@@ -95,10 +131,15 @@ def align_command(
 def _show(found: Aligned, written: list[Path]) -> None:
     """Print the groups, the pairs by status, the doubts and the files."""
     console = Console(soft_wrap=True, highlight=False)
-    for k, (group, frame) in enumerate(zip(found.groups, found.frames, strict=True), start=1):
+    for k, group in enumerate(found.groups, start=1):
         names = ", ".join(group[:NAMED]) + (", ..." if len(group) > NAMED else "")
         what = "scan" if len(group) == 1 else "scans"
-        line(console, f"group {k}", f"{len(group)} {what} in the frame of {frame}: {names}", "bold")
+        line(
+            console,
+            f"group {k}",
+            f"{len(group)} {what} in the frame of {group[0]}: {names}",
+            "bold",
+        )
     counts = [
         f"{sum(pair.status == status for pair in found.pairs)} {status}"
         for status in ("kept", "rejected", "between groups", "unused")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -52,8 +53,11 @@ class CloudLayer:
         colors: (N, 3) red, green, blue from 0 to 255, the colours of the scan; 200 KB of
             the page for 50,000 points.
         color: a name of `PALETTE`, which suits light and dark pages, or "#rrggbb". None takes
-            orange for the first cloud that moves, blue for the first that does not, then the rest.
+            orange for the first cloud that moves, blue for the first that does not, then the rest
+            of the palette, then hues as different as possible.
         moves: whether the poses move this cloud. The points are then in the source's frame.
+        poses: this cloud's own pose at each of the page's stops, if not all clouds move as one. The
+            points are then in this cloud's own frame.
         visible: whether it is shown at first.
         total: the number of points of the whole cloud, if `points` are only some of them.
     """
@@ -65,6 +69,7 @@ class CloudLayer:
     colors: Any | None = None
     color: str | None = None
     moves: bool = False
+    poses: Sequence[Any] | None = None
     visible: bool = True
     total: int | None = None
 
@@ -85,6 +90,23 @@ class LinkLayer:
     source: Any
     target: Any
     color: str | None = None
+    visible: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class GraphLayer:
+    """Lines between the middles of clouds that have `poses` of their own.
+
+    Attributes:
+        name: as shown beside its check box.
+        pairs: the names of two clouds for each line.
+        color: as for `CloudLayer`.
+        visible: whether they are shown at first.
+    """
+
+    name: str
+    pairs: Sequence[tuple[str, str]]
+    color: str
     visible: bool = True
 
 
@@ -261,10 +283,22 @@ def colors(layers: Sequence[CloudLayer]) -> list[Shade]:
         if color is None:
             order = ["orange", "blue"] if layer.moves else ["blue", "orange"]
             order += [name for name in PALETTE if name not in order]
-            color = next((name for name in order if name not in taken), "grey")
+            color = next((name for name in order if name not in taken), None)
             taken.add(color)
-        out.append(shade(color, f"color of layer {layer.name!r}"))
+        if color is None:
+            out.append(_hue(len(out)))
+        else:
+            out.append(shade(color, f"color of layer {layer.name!r}"))
     return out
+
+
+def _hue(number: int) -> Shade:
+    """The colour of a number; the golden ratio keeps all hues apart."""
+    light, dark = (
+        "#" + "".join(f"{round(255 * part):02x}" for part in hls_to_rgb(number * 0.618, level, 0.6))
+        for level in (0.42, 0.62)
+    )
+    return Shade(light, dark)
 
 
 def shade(color: str, name: str) -> Shade:

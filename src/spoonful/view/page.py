@@ -35,6 +35,7 @@ from spoonful.view.layers import (
     CloudLayer,
     ColorScale,
     Fact,
+    GraphLayer,
     LinkLayer,
     PoseStop,
     Table,
@@ -61,7 +62,7 @@ def write_page(
     title: str,
     layers: Sequence[CloudLayer],
     poses: Sequence[PoseStop] = (),
-    links: Sequence[LinkLayer] = (),
+    links: Sequence[LinkLayer | GraphLayer] = (),
     views: Sequence[View] = (),
     verdict: Verdict | None = None,
     facts: Sequence[Fact] = (),
@@ -87,7 +88,7 @@ def write_page(
         title: the page's heading.
         layers: the clouds, at least one, with different names.
         poses: the poses of those that move (`CloudLayer.moves`), in the order of the slider.
-        links: lines between matched points.
+        links: lines between matched points, or between clouds.
         views: buttons above the clouds, each a pose, a colouring and whether lines are shown. The
             page opens with the one that fits the last pose, or the colouring of `color_by`.
         verdict: the result in a word.
@@ -182,22 +183,25 @@ class _Frames(NamedTuple):
 def _payload(
     layers: Sequence[CloudLayer],
     poses: Sequence[PoseStop],
-    links: Sequence[LinkLayer],
+    links: Sequence[LinkLayer | GraphLayer],
     scale: ColorScale | None,
     max_points: int,
     max_lines: int,
 ) -> dict[str, Any]:
     """The data that the viewer reads."""
-    if poses and not links and not any(layer.moves for layer in layers):
+    own = [_own_poses(layer, len(poses)) for layer in layers]
+    one = bool(poses) and not any(own)
+    if one and not links and not any(layer.moves for layer in layers):
         raise ValueError("poses are given, but no layer has moves=True")
     stops = [pose_of(stop.pose, f"pose {stop.name!r}") for stop in poses]
     points = [cloud(layer.points, f"points of layer {layer.name!r}") for layer in layers]
     values = [_values(layer, len(p), len(poses)) for layer, p in zip(layers, points, strict=True)]
-    ends = [_ends(link) for link in links]
+    ends = [_ends(link) for link in links if isinstance(link, LinkLayer)]
     colormap = _colormap(values, scale)
 
     still = Pose.identity(dtype=torch.float64)
-    fixed = [p for p, layer in zip(points, layers, strict=True) if not layer.moves]
+    placed = [path[-1].apply(p) if path else p for p, path in zip(points, own, strict=True)]
+    fixed = [p for p, layer in zip(placed, layers, strict=True) if layer.poses or not layer.moves]
     moving = [p for p, layer in zip(points, layers, strict=True) if layer.moves]
     moving = moving or [source for source, _ in ends] or fixed
     pivot = _middle(moving)
@@ -205,46 +209,68 @@ def _payload(
     frames = _Frames(pivot, origin)
 
     packed, packed_links = [], []
-    for layer, p, v, color in zip(layers, points, values, colors(layers), strict=True):
+    for layer, p, v, path, color in zip(layers, points, values, own, colors(layers), strict=True):
         keep = sample(len(p), max_points)
         normals = _normals(layer, p)
+        around = _Frames(_middle([p]), origin) if path else frames
         packed.append(
             {
                 "name": clean(layer.name),
                 "color": color,
-                "moves": bool(layer.moves),
+                "moves": bool(layer.moves or path),
+                "stops": [around.stop(pose) for pose in path] or None,
                 "visible": bool(layer.visible),
                 "total": max(len(p), layer.total or 0),
-                "points": _pack(p[keep] - (frames.pivot if layer.moves else frames.origin)),
+                "points": _pack(p[keep] - (around.pivot if layer.moves or path else origin)),
                 "normals": None if normals is None else _pack_normals(normals[keep]),
                 "values": None if v is None else [_pack_values(row[keep], colormap) for row in v],
                 "colors": _colors(layer, p, keep),
             }
         )
-    for i, (link, (source, target)) in enumerate(zip(links, ends, strict=True)):
-        keep = sample(len(source), max_lines)
-        own = link.color or ("green", "pink")[i % 2]
-        packed_links.append(
-            {
-                "name": clean(link.name),
-                "color": shade(own, f"color of links {link.name!r}"),
-                "visible": bool(link.visible),
-                "total": len(source),
-                "source": _pack(source[keep] - frames.pivot),
-                "target": _pack(target[keep] - frames.origin),
-            }
-        )
+    number = {
+        layer.name: k for k, (layer, path) in enumerate(zip(layers, own, strict=True)) if path
+    }
+    for i, link in enumerate(links):
+        color = link.color or ("green", "pink")[i % 2]
+        lines: dict[str, Any] = {
+            "name": clean(link.name),
+            "color": shade(color, f"color of links {link.name!r}"),
+            "visible": bool(link.visible),
+        }
+        if isinstance(link, GraphLayer):
+            for name in {name for pair in link.pairs for name in pair}:
+                check_choice(name, number, f"links {link.name!r}")
+            lines["pairs"] = [[number[name] for name in pair] for pair in link.pairs]
+            lines["total"] = len(link.pairs)
+        else:
+            source, target = _ends(link)
+            keep = sample(len(source), max_lines)
+            lines["source"] = _pack(source[keep] - frames.pivot)
+            lines["target"] = _pack(target[keep] - frames.origin)
+            lines["total"] = len(source)
+        packed_links.append(lines)
     named = zip(poses or [PoseStop("", still)], stops or [still], strict=True)
     return {
         "layers": packed,
         "links": packed_links,
         "scale": None if colormap is None else colormap.legend(),
         "moving": bool(poses),
+        "one": one,  # pose for all clouds that move
         "stops": [
             {"name": clean(stop.name), "caption": clean(stop.caption), **frames.stop(pose)}
             for stop, pose in named
         ],
     }
+
+
+def _own_poses(layer: CloudLayer, count: int) -> list[Pose]:
+    """A layer's own poses; empty if it has none."""
+    if layer.poses is None:
+        return []
+    name = f"poses of layer {layer.name!r}"
+    if len(layer.poses) != count:
+        raise ValueError(f"{name} must be as many as the page's, {count}, got {len(layer.poses)}")
+    return [pose_of(pose, name) for pose in layer.poses]
 
 
 def _values(layer: CloudLayer, count: int, poses: int) -> Tensor | None:

@@ -17,13 +17,16 @@ from torch import Tensor
 from pipeline.lumps import lumpy, off_by, view
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, random_rotation
+from view.chromium import Chromium
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
-from spoonful.align.folder import Aligned, PairResult, align, doubts_of, list_scans
+from spoonful.align.folder import Aligned, PairResult, _names, align, doubts_of, list_scans
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.outputs import voxel_mean, write
+from spoonful.align.report import write_report
 from spoonful.cli.app import run
+from spoonful.locking import FolderInUse, locked
 
 DIRECTIONS = [(1, 0, 0), (0.6, 0.8, 0), (-0.3, 0.8, 0.5), (0.5, 0.2, 0.9)]
 
@@ -73,7 +76,8 @@ def test_views_of_one_solid_are_one_group_at_their_true_poses(
 @pytest.mark.slow
 def test_the_fixed_scan_stays_where_it_is(views: tuple[Path, dict[str, Pose], Aligned]) -> None:
     _, _, found = views
-    assert found.frames == ["view_2"]
+    assert found.groups[0][0] == "view_2"
+    assert not found.covariances["view_2"].any()
     torch.testing.assert_close(found.poses["view_2"].matrix(), torch.eye(4, dtype=torch.float64))
 
 
@@ -117,6 +121,31 @@ def test_what_is_written_agrees_with_the_poses(
     assert sum(line.startswith("VERTEX_SE3:QUAT") for line in lines) == len(found.poses)
     kept = [pair for pair in found.pairs if pair.status == "kept"]
     assert sum(line.startswith("EDGE_SE3:QUAT") for line in lines) == len(kept)
+    spread = saved["scans"]["view_3"]
+    assert 0 < spread["deviation_degrees"] < 10
+    assert 0 < spread["deviation"] < 0.5
+    assert torch.tensor(spread["covariance"]).shape == (6, 6)
+
+
+@pytest.mark.slow
+def test_the_page_moves_each_scan_from_its_file_to_its_pose(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path, browser: Chromium
+) -> None:
+    _, truth, found = views
+    page = write_report(tmp_path / "report.html", found)
+    browser.open(page, fragment="#pose=0")
+    spots = {name: browser.evaluate(f"spoonful.centroid({name!r})") for name in truth}
+    apart = torch.tensor(spots["view_3"]) - torch.tensor(spots["view_2"])
+    wanted = found.centers["view_3"] - found.centers["view_2"]
+    torch.testing.assert_close(apart.double(), wanted, atol=0.15, rtol=0)
+    browser.evaluate("spoonful.view('Graph')")
+    spots = {name: browser.evaluate(f"spoonful.centroid({name!r})") for name in truth}
+    apart = torch.tensor(spots["view_3"]) - torch.tensor(spots["view_2"])
+    moved = found.poses["view_3"].apply(found.centers["view_3"][None])[0]
+    wanted = moved - found.centers["view_2"]
+    torch.testing.assert_close(apart.double(), wanted, atol=0.15, rtol=0)
+    assert "zcopy is a copy of view_1" in browser.evaluate("document.body.innerText")
+    assert browser.problems == []
 
 
 @pytest.mark.slow
@@ -191,6 +220,19 @@ def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
     assert {k for k, kept in enumerate(found.kept) if not kept} == wrong
     for k in range(8):
         assert max(off_by(found.poses[k], truth[0].inverse().compose(truth[k]))) < 1e-3
+
+
+def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:
+    truth = [Pose.identity(dtype=torch.float64)] * 4
+    chain = solve(4, measured(truth, [(0, 1), (1, 2), (2, 3)]))
+    for k in range(4):
+        wanted = torch.eye(6, dtype=torch.float64) * 1e-4 * k
+        torch.testing.assert_close(chain.covariances[k], wanted, atol=1e-9, rtol=0)
+    loop = solve(4, measured(truth, [(0, 1), (1, 2), (2, 3), (0, 3)]))
+    assert float(loop.covariances[3][0, 0]) == pytest.approx(0.75e-4, rel=1e-3)
+    first = solve(4, measured(truth, [(0, 1), (1, 2), (2, 3)]), first=2)
+    assert first.groups == [[2, 0, 1, 3]]
+    assert not first.covariances[2].any()
 
 
 def test_only_right_edges_get_votes_of_loops() -> None:
@@ -269,6 +311,54 @@ def test_a_list_names_scans_relative_to_its_folder(tmp_path: Path) -> None:
     listed.write_text("s10.ply\ngone.ply\n")
     with pytest.raises(FileNotFoundError, match=r"gone\.ply"):
         list_scans([listed])
+
+
+@pytest.mark.slow
+def test_poses_to_start_from_are_used_and_must_not_contradict(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
+) -> None:
+    folder, truth, _ = views
+    files = [folder / f"{name}.ply" for name in (*truth, "zcopy")]
+    poses = {**truth, "zcopy": truth["view_1"]}
+    init = tmp_path / "poses"
+    init.mkdir()
+    for name, pose in poses.items():
+        rows = (" ".join(map(repr, row)) for row in pose.matrix().tolist())
+        (init / f"{name}.txt").write_text("\n".join(rows))
+    again = align(files, tmp_path / "out", init=init, order="sequence", workers=2)
+    right = truth["view_0"].inverse().compose(truth["view_3"])
+    assert off_by(again.poses["view_3"], right)[0] < 2
+    (init / "zcopy.txt").write_bytes((init / "view_0.txt").read_bytes())
+    with pytest.raises(ValueError, match="different poses for zcopy and view_1"):
+        align(files, folder / "out", init=init, workers=1)
+
+
+def test_odd_names_become_names_of_files_and_stay_different(tmp_path: Path) -> None:
+    odd = [tmp_path / "a\tb.ply", tmp_path / "a\nb.ply", tmp_path / "ü b'.ply"]
+    assert list(_names(odd)) == ["a_b", "a_b-2", "ü b'"]
+
+
+def test_many_scans_need_a_yes_and_a_dry_run_only_estimates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spoonful.cli.align.MANY", 2)
+    for k in range(3):
+        write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
+    command = ["align", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert run([*command, "--dry-run"]) == 0
+    assert "3 scans, at most 3 pairs" in capsys.readouterr().out
+    assert run(command) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_process_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    for k in range(2):
+        write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
+    work = tmp_path / "out" / "work"
+    work.mkdir(parents=True)
+    with locked(work), pytest.raises(FolderInUse):
+        align([tmp_path], tmp_path / "out", workers=1)
 
 
 @pytest.mark.slow
