@@ -75,7 +75,8 @@ def covariance(
     s = pose.scale if isinstance(pose, Similarity) else torch.ones_like(R[..., 0, 0])
     m = moments(source, target, w, spreads="source")
     # About the weighted mean, where turn, shift and growth do not mix; in the source's frame.
-    inverse = symmetric_inverse(fit_hessian(m, R, s, m.total)[..., :size, :size])
+    total = w.sum(-1)  # that of the moments has no gradient
+    inverse = symmetric_inverse(fit_hessian(m, R, s, total)[..., :size, :size])
     arms = s[..., None, None] * (source - m.source_mean.unsqueeze(-2))
     variance = _variance(noise, unit, pose.apply(source) - target, w, size)
     middle = _scatter(arms, w.square() * variance, scaled)

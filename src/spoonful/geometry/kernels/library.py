@@ -27,7 +27,10 @@ class Call(ctypes.Structure):
     """`struct call` of pose_head.c."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("clouds", "points", "starts", "iterations", "rounds")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("clouds", "points", "starts", "iterations", "rounds")
+        ),
         *(
             (name, ctypes.c_int32)
             for name in ("target_form", "start_kind", "threads", "loss", "estimate")

@@ -592,7 +592,7 @@ static REAL best_factor(const REAL *R, const REAL *H, const REAL *S)
 {
     REAL extent = S[0] + S[4] + S[8], along = 0;
     for (int k = 0; k < 9; k++) along += R[k] * H[k];
-    return extent == 0 ? 1 : along < 0 ? 0 : along / extent;
+    return extent == 0 ? 1 + (along - along) : along < 0 ? 0 : along / extent; /* NaN stays NaN */
 }
 
 /* The paper's translation estimator, mean(target) - factor R mean(source). */
