@@ -87,7 +87,10 @@ def test_the_gradient_is_that_of_the_minimum(loss, fit, generator):
     def pose(*x: Tensor) -> tuple[Tensor, ...]:
         return tuple(FITS[fit](*x, loss=loss, noise=0.1, rounds=25).pose)
 
-    assert torch.autograd.gradcheck(pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=True)
+    forward = (loss, fit) == ("geman-mcclure", "similarity")  # the others share its code
+    assert torch.autograd.gradcheck(
+        pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=forward
+    )
 
 
 def test_the_gradient_equals_that_of_a_long_unrolled_run(generator):
