@@ -28,6 +28,7 @@ from spoonful.geometry import (
 )
 from spoonful.geometry.checks import check_tensor, working_dtype
 from spoonful.geometry.exact import matmul3, matvec3
+from spoonful.geometry.head import unit_of
 
 # Fewer matches do not fix a pose.
 FEWEST = 3
@@ -150,12 +151,15 @@ def icp_layer(
     reach: float = torch.inf,
     normals: Tensor | None = None,
     rounds: int = 50,
+    mask: Tensor | None = None,
+    target_mask: Tensor | None = None,
 ) -> Pose:
     """The pose that ICP settles at, with the gradient of that fixed point by both clouds.
 
     The loop runs without gradients. Its last matches are constants for the gradient, which is that
     of one fit to them (`kabsch`, or `plane_minimum` with normals). It costs the same for any number
-    of rounds.
+    of rounds. Differentiable twice, and in forward mode. The loop's length depends on the points,
+    so it does not run in `torch.func.vmap` or `torch.compile`: use leading dimensions instead.
 
     Args:
         source: (..., N, 3).
@@ -164,10 +168,12 @@ def icp_layer(
         reach: matches farther apart are not used.
         normals: (..., M, 3) unit normals of the target, for point to plane; None is point to point.
         rounds: poses solved for, at most.
+        mask: (..., N) bool; False removes a source point (padding).
+        target_mask: (..., M) bool; False removes a target point (padding).
 
     Returns:
         `Pose`, rotation (..., 3, 3). With fewer than three matches in reach it is where they were
-        lost, without gradient.
+        lost, without gradient. NaN without gradient if a cloud has NaN or inf.
 
     >>> target = torch.rand(2, 100, 3, generator=torch.Generator().manual_seed(0))
     >>> icp_layer(target + 0.01, target).translation.round(decimals=4)
@@ -187,30 +193,58 @@ def icp_layer(
     dtype = working_dtype(source, target)
     if start is None:
         start = Pose.identity(*batch, dtype=dtype, device=source.device)
-    # In one batch dimension, as the loop has it.
-    source, target = (x.to(dtype).reshape(-1, *x.shape[-2:]) for x in (source, target))
+    # In one batch dimension, as the loop has it, and of a size whose squares are numbers.
+    kept_source, kept_target = (
+        torch.ones_like(x[..., 0], dtype=torch.bool) if kept is None else kept.expand(x.shape[:-1])
+        for x, kept in ((source, mask), (target, target_mask))
+    )
+    kept_source, kept_target = (x.reshape(-1, x.shape[-1]) for x in (kept_source, kept_target))
+    source, target = (
+        torch.where(kept.unsqueeze(-1), x.to(dtype).reshape(-1, *x.shape[-2:]), 0)
+        for x, kept in ((source, kept_source), (target, kept_target))
+    )
+    size = torch.maximum(*(x.detach().abs().amax((-1, -2)) for x in (source, target)))
+    unit, unsound = unit_of(size)
+    source, target = (
+        torch.where(unsound[:, None, None], 0, unit[:, None, None] * x) for x in (source, target)
+    )
+    reaches = (reach * unit).square().unsqueeze(-1)
     planes = None if normals is None else normals.to(dtype).expand(*batch, -1, 3)
     planes = None if planes is None else planes.reshape(target.shape)
     start = Pose(start.rotation.reshape(-1, 3, 3), start.translation.reshape(-1, 3)).to(dtype)
+    start = Pose(start.rotation, unit.unsqueeze(-1) * start.translation).detach()
 
-    def matcher(moved: Tensor, rows: Tensor) -> Matches:
-        near = nearest(moved, target[rows])
+    def matches(moved: Tensor, rows: Tensor, target: Tensor) -> Matches:
+        some = target[rows]
+        near = nearest(moved, some.detach(), mask=kept_target[rows])
         index = near.index.unsqueeze(-1).expand(-1, -1, 3)
         along = None if planes is None else planes[rows].gather(-2, index)
-        kept = near.squared_distance <= reach**2
-        return Matches(target[rows].gather(-2, index), near.squared_distance, kept, along)
+        kept = (near.squared_distance <= reaches[rows]) & kept_source[rows]
+        kept &= kept_target[rows].any(-1, keepdim=True)
+        return Matches(some.gather(-2, index), near.squared_distance, kept, along)
+
+    def matcher(moved: Tensor, rows: Tensor) -> Matches:
+        return matches(moved, rows, target.detach())
 
     with torch.no_grad():
-        found = descend(source, start.detach(), matcher, rounds=rounds, tolerance=1e-7)
-    last = matcher(found.pose.apply(source).detach(), torch.arange(len(source)).to(source.device))
+        found = descend(source.detach(), start, matcher, rounds=rounds, tolerance=1e-7)
+    every = torch.arange(len(source), device=source.device)
+    last = matches(found.pose.apply(source.detach()), every, target)
     if last.normals is None:
         pose = kabsch(source, last.points, mask=last.weight)
     else:
         pose = plane_minimum(source, last.points, last.normals, found.pose, mask=last.weight)
-    lost = found.empty
-    rotation = torch.where(lost[:, None, None], found.pose.rotation, pose.rotation)
-    translation = torch.where(lost[:, None], found.pose.translation, pose.translation)
+    rotation, translation = (
+        torch.where(_like(unsound, new), torch.nan, torch.where(_like(found.empty, new), old, new))
+        for old, new in zip(found.pose, pose, strict=True)
+    )
+    translation = translation / unit.unsqueeze(-1)
     return Pose(rotation.reshape(*batch, 3, 3), translation.reshape(*batch, 3))
+
+
+def _like(condition: Tensor, values: Tensor) -> Tensor:
+    """A condition for each cloud, to be broadcast with the clouds' values."""
+    return condition.reshape(-1, *[1] * (values.ndim - 1))
 
 
 def _root_mean(squared: Tensor, weight: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from spoonful.geometry import (
     Pose,
     covariance,
     kabsch,
+    kernels,
     plane_covariance,
     plane_minimum,
     point_to_plane,
@@ -23,8 +24,9 @@ from spoonful.geometry import (
 
 
 def _normals(cloud: Tensor) -> Tensor:
-    """Directions that a cloud determines, so that all fits take the same arguments."""
-    return torch.nn.functional.normalize(torch.ones_like(cloud).cumsum(-2).sin(), dim=-1)
+    """Directions for a cloud's points by their number, so that all fits take the same arguments."""
+    number = torch.ones_like(cloud).cumsum(-2) * torch.tensor([1.0, 2.0, 3.0]).to(cloud)
+    return torch.nn.functional.normalize(number.sin(), dim=-1)
 
 
 def _robust(fit: Callable[..., object]) -> Callable[..., tuple[Tensor, ...]]:
@@ -63,7 +65,7 @@ FITS: dict[str, Callable[..., tuple[Tensor, ...]]] = {
     "similarity": lambda *x, **options: tuple(similarity(*x, **options)),
     "robust_kabsch": _robust(robust_kabsch),
     "robust_similarity": _robust(robust_similarity),
-    "gnc": lambda *x, **o: tuple(robust_kabsch(*x, loss="gnc-tls", noise=0.1, **o).pose),
+    "gnc": lambda *x, **o: tuple(robust_kabsch(*x, loss="gnc-tls", noise=0.1, rounds=5, **o).pose),
     "point_to_plane": _step,
     "plane_minimum": _minimum,
     "covariance": _covariance,
@@ -154,14 +156,64 @@ def test_nan_in_one_cloud_stays_there_and_has_no_gradient(name):
 def test_coordinates_of_any_size_have_finite_poses_and_gradients(name, size):
     source, target, weights = (x.float() for x in clouds(2))
     found = FITS[name](size * source, size * target, weights)
+    grown = (size * source, size * target, weights)
     if "covariance" in name:  # the square of a length, which float32 may not hold
         assert all(value[:, :3, :3].isfinite().all() for value in found)
         return
     assert all(value.isfinite().all() for value in found)
     if name in ("kabsch", "similarity"):
         torch.testing.assert_close(found[0], FITS[name](source, target, weights)[0])
-    grown = (size * source, size * target, weights)
     assert all(gradient.isfinite().all() for gradient in gradients(name, *grown))
+
+
+@every
+@pytest.mark.parametrize("kind", ["one point", "coinciding", "line", "mirrored", "no weight"])
+def test_degenerate_clouds_have_finite_results_and_gradients(name, kind):
+    source, target, weights = clouds(2)
+    few = slice(0, 1) if kind == "one point" else slice(None)
+    changed = {
+        "one point": source,
+        "coinciding": source[:, :1].expand_as(source),
+        "line": source[:, :, :1].expand_as(source),
+        "mirrored": -source,
+        "no weight": source,
+    }[kind]
+    inputs = changed[:, few], target[:, few], (kind != "no weight") * weights[:, few]
+    assert all(value.isfinite().all() for value in FITS[name](*inputs))
+    assert all(gradient.isfinite().all() for gradient in gradients(name, *inputs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["point_to_plane", "covariance", "plane_covariance"])
+def test_gradients_of_both_modes_and_second_ones_pass_gradcheck(name):
+    inputs = [x.requires_grad_() for x in clouds()]
+
+    def values(*x: Tensor) -> list[Tensor]:
+        return [value / FITS[name](*clouds())[0].norm() for value in FITS[name](*x)]
+
+    assert torch.autograd.gradcheck(values, inputs, check_forward_ad=True, fast_mode=True)
+    assert torch.autograd.gradgradcheck(values, inputs, fast_mode=True)
+
+
+@every
+def test_no_tensor_is_larger_than_the_inputs(name):
+    inputs = [x.requires_grad_() for x in clouds(2, n=2000)]
+    size = sum(x.nbytes for x in inputs)
+
+    def run() -> None:
+        found = FITS[name](*inputs)
+        torch.autograd.grad(sum(value.sum() for value in found), inputs)
+
+    run()
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, profile_memory=True) as profile:
+        run()
+    events = profile.events()
+    assert max(event.self_cpu_memory_usage for event in events) <= size
+    if kernels.built() and name in ("kabsch", "similarity", "robust_kabsch", "robust_similarity"):
+        # The gradients, the factors of a robust fit, and a few numbers for each cloud.
+        taken = sum(max(0, event.self_cpu_memory_usage) for event in events)
+        assert taken < 1.5 * size
 
 
 @every
@@ -176,11 +228,13 @@ def test_vmap_gives_what_a_batch_gives(name):
 @pytest.mark.slow
 @every
 def test_compiles_into_one_graph(name):
-    if name == "gnc":
-        pytest.skip("40 rounds take minutes to trace; the other losses share the code")
-    inputs = clouds(2)
     compiled = torch.compile(FITS[name], fullgraph=True, backend="aot_eager")
-    for ours, expected in zip(compiled(*inputs), FITS[name](*inputs), strict=True):
+    results = []
+    for fit in (compiled, FITS[name]):
+        leaves = [x.requires_grad_() for x in clouds(2)]
+        found = fit(*leaves)
+        results.append([*found, *torch.autograd.grad(sum(x.sum() for x in found), leaves)])
+    for ours, expected in zip(*results, strict=True):
         torch.testing.assert_close(ours, expected)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose, random_rotation
+from spoonful.geometry import Pose, kernels, random_rotation
 from spoonful.geometry.robust import (
     CUTOFFS,
     _factor,
@@ -87,7 +87,10 @@ def test_the_gradient_is_that_of_the_minimum(loss, fit, generator):
     def pose(*x: Tensor) -> tuple[Tensor, ...]:
         return tuple(FITS[fit](*x, loss=loss, noise=0.1, rounds=25).pose)
 
-    assert torch.autograd.gradcheck(pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=True)
+    forward = (loss, fit) == ("geman-mcclure", "similarity")  # the others share its code
+    assert torch.autograd.gradcheck(
+        pose, inputs, atol=1e-6, fast_mode=True, check_forward_ad=forward
+    )
 
 
 def test_the_gradient_equals_that_of_a_long_unrolled_run(generator):
@@ -156,6 +159,58 @@ def test_degenerate_clouds_have_finite_results_and_gradients():
             assert all(bool(x.isfinite().all()) for x in found), name
             gradients = torch.autograd.grad(sum(x.sum() for x in found), (source, target))
             assert all(bool(g.isfinite().all()) for g in gradients), name
+
+
+@pytest.mark.parametrize(
+    ("fit", "dtype"), [("kabsch", torch.float32), ("similarity", torch.float64)]
+)
+@pytest.mark.parametrize("kind", ["weights", "mask", "start", "estimated noise", "one gradient"])
+@pytest.mark.parametrize("loss", [*SMOOTH, "gnc-tls"])
+def test_the_kernel_computes_what_torch_computes(fit, loss, kind, dtype, generator):
+    n = 300
+    source, target, _ = matches(generator, 3, n=n, wrong=0.2, noise=0.05, dtype=dtype)
+    weights = torch.rand(3, n, generator=generator, dtype=dtype)
+    weights[0, :5] = 0
+    target[1] = torch.nan
+    options = {"loss": loss, "noise": torch.tensor([0.05, 0.05, 0.1], dtype=dtype), "rounds": 6}
+    if kind == "estimated noise":
+        options["noise"] = None
+    if kind == "mask":
+        options["mask"] = torch.arange(n) % 7 > 0
+    if kind == "start":
+        near = FITS[fit](source, target, loss="tukey", rounds=2).pose
+        near = near._replace(translation=near.translation + 0.02)
+        options["start"] = type(near)(*(x.nan_to_num() for x in near))
+
+    def run() -> list[Tensor]:
+        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
+        found = FITS[fit](*leaves, **options)
+        shown = found.pose[-1:] if kind == "one gradient" else found.pose
+        total = sum(value.nan_to_num().square().sum() for value in shown)
+        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
+
+    ours = run()
+    with kernels.disabled():
+        theirs = run()
+    for mine, other in zip(ours, theirs, strict=True):
+        size = float(other.detach().nan_to_num().abs().max())
+        close = {"rtol": 0, "atol": size * (5e-5 if dtype == torch.float32 else 1e-11)}
+        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+
+
+def test_a_gradient_that_the_kernel_leaves_to_torch_is_the_same(generator):
+    # Two points leave a turn free: the system is singular.
+    source, target, _ = matches(generator, 2, n=2, wrong=0, noise=0.05)
+
+    def gradient() -> Tensor:
+        leaf = target.clone().requires_grad_()
+        pose = robust_similarity(source, leaf, noise=0.1, rounds=4).pose
+        return torch.autograd.grad(sum(x.square().cumsum(-1).sum() for x in pose), leaf)[0]
+
+    ours = gradient()
+    with kernels.disabled():
+        torch.testing.assert_close(ours, gradient())
+    assert ours.isfinite().all()
 
 
 def test_masked_points_do_not_count(generator):

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry.checks import check_shape, matched
-from spoonful.geometry.exact import gram, matmul3
+from spoonful.geometry.exact import gram, matmul3, trace
 from spoonful.geometry.head import prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.moments import moments
@@ -31,6 +31,7 @@ from spoonful.geometry.point_to_plane import plane_inputs, plane_rows
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.similarity import Similarity, fit_hessian
 from spoonful.geometry.so3 import hat
+from spoonful.geometry.spread import spread
 
 
 def covariance(
@@ -75,7 +76,8 @@ def covariance(
     s = pose.scale if isinstance(pose, Similarity) else torch.ones_like(R[..., 0, 0])
     m = moments(source, target, w, spreads="source")
     # About the weighted mean, where turn, shift and growth do not mix; in the source's frame.
-    inverse = symmetric_inverse(fit_hessian(m, R, s, m.total)[..., :size, :size])
+    total = w.sum(-1)  # that of the moments has no gradient
+    inverse = symmetric_inverse(fit_hessian(m, R, s, total)[..., :size, :size])
     arms = s[..., None, None] * (source - m.source_mean.unsqueeze(-2))
     variance = _variance(noise, unit, pose.apply(source) - target, w, size)
     middle = _scatter(arms, w.square() * variance, scaled)
@@ -163,14 +165,18 @@ def _variance(
 
 
 def _scatter(arms: Tensor, weight: Tensor, scaled: bool) -> Tensor:
-    """`sum_i weight_i J_i^T J_i` for errors of the same size along every axis."""
-    x, y, z = arms.unbind(-1)
-    o, one = torch.zeros_like(x), torch.ones_like(x)
-    # The rows of J in the source's frame: cross(omega, arm) + v + growth arm.
-    rows = [
-        torch.stack([o, z, -y, one, o, o, x], -1),
-        torch.stack([-z, o, x, o, one, o, y], -1),
-        torch.stack([y, -x, o, o, o, one, z], -1),
-    ]
-    total = gram(rows[0], weight) + gram(rows[1], weight) + gram(rows[2], weight)
-    return total if scaled else total[..., :6, :6]
+    """`sum_i weight_i J_i^T J_i` for errors of the same size along every axis.
+
+    J changes a point by cross(omega, arm) + v + growth arm, in the source's frame.
+    """
+    first = (weight.unsqueeze(-1) * arms).sum(-2)
+    second = gram(arms, weight)
+    eye = torch.ones_like(first).diag_embed()
+    turn = torch.cat([spread(second), hat(first)], -1)
+    shift = torch.cat([hat(first).mT, weight.sum(-1)[..., None, None] * eye], -1)
+    rigid = torch.cat([turn, shift], -2)
+    if not scaled:
+        return rigid
+    mixed = torch.nn.functional.pad(first, (3, 0)).unsqueeze(-1)
+    last = torch.cat([mixed.mT, trace(second)[..., None, None]], -1)
+    return torch.cat([torch.cat([rigid, mixed], -1), last], -2)

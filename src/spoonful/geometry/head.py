@@ -89,7 +89,6 @@ def rescaled(
     source: Tensor, target: Tensor, mask: Tensor | None = None, offsets: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Both clouds times a power of two, NaN beyond `LARGEST`, and that power; None if it is 1."""
-    dtype = source.dtype
     size = torch.maximum(source.detach().abs().amax(-1), target.detach().abs().amax(-1))
     if mask is not None:
         size = torch.where(mask, size, 0)
@@ -103,15 +102,21 @@ def rescaled(
     usual = (size == 0) | ((size >= least) & (size <= most))
     unit = None
     if not all_known(usual):
-        beyond = ~(size <= LARGEST[dtype])  # or NaN
-        limit = 126 if dtype == torch.float32 else 1022  # so that 1 / unit is a number, too
-        exponent = torch.where(usual | beyond, 1.0, size).log2().floor()
-        unit = torch.exp2(-exponent.clamp(-limit, limit))
+        unit, beyond = unit_of(size)
+        unit = torch.where(usual, 1, unit)
         each, lost = (
             x[..., None, None] if cloud is None else x[cloud, None] for x in (unit, beyond)
         )
         source, target = (torch.where(lost, torch.nan, x * each) for x in (source, target))
     return source, target, unit
+
+
+def unit_of(size: Tensor) -> tuple[Tensor, Tensor]:
+    """The power of two that makes a size about 1, and True for a size that is too large or NaN."""
+    beyond = ~(size <= LARGEST[size.dtype])
+    limit = 126 if size.dtype == torch.float32 else 1022  # so that 1 / unit is a number, too
+    exponent = torch.where((size == 0) | beyond, 1.0, size).log2().floor()
+    return torch.exp2(-exponent.clamp(-limit, limit)), beyond
 
 
 class Prepared(NamedTuple):

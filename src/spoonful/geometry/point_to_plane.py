@@ -22,7 +22,7 @@ from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
 from spoonful.geometry.checks import check_tensor, matched
-from spoonful.geometry.exact import gram, matmul3, matvec3, or_one, rotate
+from spoonful.geometry.exact import gram, matmul3, matvec3, or_one, outer_sum, rotate
 from spoonful.geometry.head import Prepared, prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.pose import Pose
@@ -213,7 +213,7 @@ def _system(
     """The parts of `plane_rows`, and A's inverse."""
     m, gap, rows = plane_rows(x, y, n, Pose(R, t))
     bent = w.unsqueeze(-1) * gap
-    mixed = ((bent * m).unsqueeze(-1) * x.unsqueeze(-2)).sum(-3)
+    mixed = outer_sum((bent * m).mT.contiguous(), x.mT.contiguous())
     curvature = -spread((mixed + mixed.mT) / 2)
     system = gram(rows, w) + torch.nn.functional.pad(curvature, (0, 3, 0, 3))
     return m, gap, rows, symmetric_inverse(system)

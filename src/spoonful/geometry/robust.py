@@ -19,16 +19,18 @@ of one weighted fit. It costs the same for any number of rounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from spoonful.geometry import kernels
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import check_choice, check_count, matched
+from spoonful.geometry.checks import Matched, check_choice, check_count, matched
 from spoonful.geometry.exact import matmul3, matvec3, or_one, outer_sum, transform
-from spoonful.geometry.head import prepared
+from spoonful.geometry.head import Prepared, prepared
 from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.kabsch import kabsch
 from spoonful.geometry.moments import checked_moments
@@ -36,7 +38,7 @@ from spoonful.geometry.pose import Pose
 from spoonful.geometry.similarity import Similarity, fit_hessian, similarity
 from spoonful.geometry.so3 import hat, torque, turned
 
-Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]
+Loss = Literal["huber", "tukey", "geman-mcclure", "gnc-tls"]  # as `enum loss` of pose_head.c
 
 # Cut-offs in standard deviations of one coordinate's noise. The first three keep 95 % of the
 # efficiency of least squares on Gaussian noise in three dimensions (`tests/geometry/test_robust`
@@ -58,7 +60,8 @@ class RobustFit(NamedTuple):
 
     Attributes:
         pose: `Pose` or `Similarity`.
-        weights: (..., N), the factor of each match in the last round, 0 to 1. No gradient.
+        weights: (..., N), the factor of each match in the last round, 0 to 1; 0 for a match that
+            the mask removes, and for clouds without a pose. No gradient.
         noise: (...), the standard deviation of one coordinate that the cut-off follows from.
     """
 
@@ -149,27 +152,95 @@ def _robust(
     check_choice("loss", loss, get_args(Loss))
     rounds = _ROUNDS[loss] if rounds is None else rounds
     check_count("rounds", rounds)
-    points = prepared(matched(source, target, weights, mask))
-    source, target, prior, unit, _ = points
-    # Points as rows (..., 3, N), too: what is computed for each runs through contiguous memory.
-    rows = source.mT.contiguous(), target.mT.contiguous()
-    deviation = None if noise is None else _positive(_noise(noise, source) * unit)
+    points = matched(source, target, weights, mask)
+    given = None if noise is None else _noise(noise, points.source)
+    compiled = points.source.device.type == "cpu" and kernels.usable(*points)
+    run = _in_c if compiled else _in_torch
+    factors, deviation, *values = run(points, loss, given, start, rounds, scaled)
+    if loss == "gnc-tls":
+        # Matches are in or out, so the minimum is that of a fit with constant weights.
+        kept = factors if points.weights is None else points.weights * factors
+        values = [*(similarity if scaled else kabsch)(*points[:2], kept, points.mask)]
+    pose = Similarity(*values) if scaled else Pose(*values)
+    return RobustFit(pose, factors, deviation)
+
+
+def _in_c(
+    points: Matched,
+    loss: Loss,
+    noise: Tensor | None,
+    start: Pose | Similarity | None,
+    rounds: int,
+    scaled: bool,
+) -> Sequence[Tensor]:
+    """As `_in_torch`."""
+
+    def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, *at: Tensor) -> Any:
+        ready = prepared(Matched(source, target, weights, mask))
+        noise, *found = (value.nan_to_num() for value in at)  # of unsound clouds
+        found[1] = found[1] * ready.unit.unsqueeze(-1)
+        return _at_minimum(ready, loss, noise * ready.unit, found, scaled)
+
+    batch = points.source.shape[:-2]
+    settings = kernels.Robust(
+        loss=get_args(Loss).index(loss),
+        cutoff=CUTOFFS[loss],
+        rounds=rounds,
+        estimate=noise is None,
+        scaled=scaled,
+    )
+    if noise is None:
+        noise = points.source.new_empty(batch)
+    begin = None
+    if start is not None:
+        scale = start.scale if isinstance(start, Similarity) else start.translation[..., 0] * 0 + 1
+        parts = [start.rotation.flatten(-2), start.translation, scale.unsqueeze(-1)]
+        begin = torch.cat(parts, -1).expand(*batch, 13)
+    with torch.set_grad_enabled(torch.is_grad_enabled() and loss != "gnc-tls"):
+        return kernels.robust_head(*points, noise, begin, settings, minimum)
+
+
+def _in_torch(
+    points: Matched,
+    loss: Loss,
+    noise: Tensor | None,
+    start: Pose | Similarity | None,
+    rounds: int,
+    scaled: bool,
+) -> Sequence[Tensor]:
+    """The factors of all matches, the noise and the pose, in torch's own operations."""
+    ready = prepared(points)
+    source, target, prior, unit, sound = ready
+    deviation = None if noise is None else _positive(noise * unit)
     if start is not None:
         start = start._replace(translation=start.translation * unit.unsqueeze(-1))
     with torch.no_grad():
         found, factors, deviation = _rounds(
             source.detach(), target.detach(), prior.detach(), loss, deviation, start, rounds, scaled
         )
-    cutoff = CUTOFFS[loss] * deviation
+    kept = sound.unsqueeze(-1)
+    kept = kept if points.mask is None else kept & points.mask
+    factors = torch.where(kept, factors, 0)
     if loss == "gnc-tls":
-        # Matches are in or out, so the minimum is that of a fit with constant weights.
-        values = tuple((similarity if scaled else kabsch)(source, target, prior * factors))
-    else:
-        values = _minimum(*rows, prior, cutoff, *found, loss, scaled)
-    rotation, translation, *scale = (points.result(value) for value in values)
-    translation = translation / unit.unsqueeze(-1)
-    pose = Similarity(rotation, translation, *scale) if scaled else Pose(rotation, translation)
-    return RobustFit(pose, factors, points.result(deviation / unit))
+        return factors, ready.result(deviation / unit)
+    values = _at_minimum(ready, loss, deviation, found, scaled)
+    return factors, ready.result(deviation / unit), *values
+
+
+def _at_minimum(
+    ready: Prepared, loss: Loss, noise: Tensor, found: Sequence[Tensor], scaled: bool
+) -> list[Tensor]:
+    """The pose that the rounds found, with the derivative of the minimum."""
+    # Points as rows (..., 3, N): what is computed for each runs through contiguous memory.
+    source, target = ready.source.mT.contiguous(), ready.target.mT.contiguous()
+    rotation, translation, *scale = found
+    scales = scale[0] if scale else torch.ones_like(noise)
+    cutoff = CUTOFFS[loss] * noise
+    at = source, target, ready.weights, cutoff, rotation, translation, scales
+    rotation, translation, scales = _minimum(*at, loss, scaled)
+    translation = translation / ready.unit.unsqueeze(-1)
+    values = (rotation, translation, scales) if scaled else (rotation, translation)
+    return [ready.result(value) for value in values]
 
 
 def _noise(noise: float | Tensor, source: Tensor) -> Tensor:

@@ -5,11 +5,21 @@
 
 `kabsch`, `kabsch_packed`, `refine` and `SpoonfulLayer` call `pose_head`. It uses a kernel if one
 fits (`usable`) and the reference, `geometry.head`, otherwise, with the same results up to rounding.
-`similarity` calls `similarity_head`, which has a kernel on the CPU.
+`similarity` and the robust fits call `similarity_head` and `robust_head`, which have a kernel on
+the CPU.
 """
 
 from spoonful.geometry.kernels.library import built, status
-from spoonful.geometry.kernels.node import pose_head, similarity_head
+from spoonful.geometry.kernels.node import Robust, pose_head, robust_head, similarity_head
 from spoonful.geometry.kernels.switch import disabled, usable
 
-__all__ = ["built", "disabled", "pose_head", "similarity_head", "status", "usable"]
+__all__ = [
+    "Robust",
+    "built",
+    "disabled",
+    "pose_head",
+    "robust_head",
+    "similarity_head",
+    "status",
+    "usable",
+]

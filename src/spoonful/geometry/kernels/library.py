@@ -19,6 +19,7 @@ from spoonful.geometry.plan import STARTS, Plan
 STATE = 35  # doubles in `struct state`
 _FOLDER = Path(__file__).parent
 _REALS = {torch.float32: "float", torch.float64: "double"}  # C's names
+_ENTRIES = ("pose_head_forward", "pose_head_backward", "robust_forward", "robust_backward")
 _log = logging.getLogger(__name__)
 
 
@@ -26,14 +27,22 @@ class Call(ctypes.Structure):
     """`struct call` of pose_head.c."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("clouds", "points", "starts", "iterations")),
-        *((name, ctypes.c_int32) for name in ("target_form", "start_kind", "threads")),
+        *(
+            (name, ctypes.c_int64)
+            for name in ("clouds", "points", "starts", "iterations", "rounds")
+        ),
+        *(
+            (name, ctypes.c_int32)
+            for name in ("target_form", "start_kind", "threads", "loss", "estimate")
+        ),
+        ("cutoff", ctypes.c_double),
         *(
             (name, ctypes.c_void_p)
             for name in (
                 *("source", "target", "weights", "mask", "offsets", "start"),
                 *("rotation", "translation", "state", "g_rotation", "g_translation"),
                 *("d_source", "d_target", "d_weights", "d_start", "factor", "g_factor"),
+                *("robust_start", "noise", "factors"),
             )
         ),
     ]
@@ -48,7 +57,8 @@ def library(dtype: torch.dtype) -> ctypes.CDLL | None:
         return None
     try:
         loaded = ctypes.CDLL(str(path))
-        for entry in (loaded.pose_head_forward, loaded.pose_head_backward):
+        for name in _ENTRIES:
+            entry = getattr(loaded, name)
             entry.argtypes, entry.restype = [ctypes.c_void_p], ctypes.c_int
         if (loaded.pose_head_state(), loaded.pose_head_call()) != (STATE, ctypes.sizeof(Call)):
             raise OSError(f"{path} belongs to another version of spoonful")
@@ -83,9 +93,17 @@ def status() -> str:
 
 
 def call(
-    entry: str, plan: Plan, size: tuple[int, int, int], tensors: dict[str, Tensor | None]
-) -> None:
-    """Run an entry of pose_head.c on contiguous tensors, by their names in `Call`."""
+    entry: str,
+    plan: Plan,
+    size: tuple[int, int, int],
+    tensors: dict[str, Tensor | None],
+    **numbers: float,
+) -> bool:
+    """Run an entry of pose_head.c on contiguous tensors, by their names in `Call`.
+
+    Returns:
+        False if the entry leaves the work to the reference.
+    """
     source = tensors["source"]
     assert source is not None
     loaded = library(source.dtype)
@@ -100,6 +118,9 @@ def call(
         start_kind=STARTS.index(plan.start),
         threads=torch.get_num_threads(),
         **{name: tensor.data_ptr() for name, tensor in tensors.items() if tensor is not None},
+        **numbers,
     )
-    if getattr(loaded, entry)(ctypes.byref(arguments)):
+    status = getattr(loaded, entry)(ctypes.byref(arguments))
+    if status == 1:
         raise MemoryError(f"no memory for the sums of {clouds} clouds")
+    return bool(status == 0)

@@ -9,7 +9,7 @@ traced, are taken through the reference instead.
 # operation from text.
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -70,6 +70,61 @@ def similarity_head(
         None if weights is None else _dense(weights, dtype),
         None if mask is None else mask.contiguous(),
         None if offsets is None else offsets.to(torch.int64).contiguous(),
+        reference,
+    )
+    return found
+
+
+class Robust(NamedTuple):
+    """The settings of a robust fit, as C takes them.
+
+    Attributes:
+        loss: the place of the loss in `enum loss`.
+        cutoff: of the loss, in standard deviations of the noise.
+        rounds: how many times to weigh and fit.
+        estimate: estimate the noise, instead of using the given one.
+        scaled: fit a scale, too.
+    """
+
+    loss: int
+    cutoff: float
+    rounds: int
+    estimate: bool
+    scaled: bool
+
+
+def robust_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    noise: Tensor,
+    start: Tensor | None,
+    settings: Robust,
+    reference: Callable[..., Sequence[Tensor]],
+) -> Sequence[Tensor]:
+    """The factors of all matches, the noise and the pose (R, t, or R, t, s), in C.
+
+    Args:
+        source: (..., N, 3), `usable` and on the CPU, as all tensors are.
+        target: (..., N, 3).
+        weights: (..., N), or None.
+        mask: (..., N) bool, or None.
+        noise: (...), which is replaced if it is estimated.
+        start: (..., 13) R, t and scale; or None.
+        settings: the rest.
+        reference: `reference(source, target, weights, mask, noise, *pose)` is that pose again, with
+            the derivative of the minimum that it lies at.
+    """
+    dtype = working_dtype(source, target, weights)
+    found: Sequence[Tensor] = _RobustHead.apply(
+        _dense(source, dtype),
+        _dense(target, dtype),
+        None if weights is None else _dense(weights, dtype),
+        None if mask is None else mask.contiguous(),
+        noise,
+        None if start is None else _dense(start.detach(), dtype),
+        settings,
         reference,
     )
     return found
@@ -169,6 +224,66 @@ class _SimilarityHead(Function):
             **dict(zip(("d_source", "d_target", "d_weights"), found, strict=True)),
         )
         return *found, None, None, None
+
+
+class _RobustHead(Function):
+    """The minimum of a robust fit, in C."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        source: Tensor,
+        target: Tensor,
+        weights: Tensor | None,
+        mask: Tensor | None,
+        noise: Tensor,
+        start: Tensor | None,
+        settings: Robust,
+        reference: Callable[..., Sequence[Tensor]],
+    ) -> tuple[Tensor, ...]:
+        batch = source.shape[:-2]
+        factors, noise = source.new_empty(source.shape[:-1]), noise.to(source.dtype).clone()
+        pose = [source.new_empty((*batch, *shape)) for shape in ((3, 3), (3,), ())]
+        pose = pose if settings.scaled else pose[:2]
+        clouds = _size(source, None, None, KABSCH)[0]
+        state = source.new_empty(clouds, library.STATE, dtype=torch.float64)
+        saved = source, target, weights, mask, noise, state, *pose
+        ctx.settings, ctx.reference = settings, reference
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(factors, noise)
+        ctx.save_for_backward(*saved)
+        _robust_in_c("robust_forward", settings, saved, robust_start=start, factors=factors)
+        return factors, noise, *pose
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        saved, rest = ctx.saved_tensors, (None,) * 5
+        inputs, wanted = saved[:4], ctx.needs_input_grad[:3]
+        if not torch.is_grad_enabled() and plain(*gradients, *inputs):
+            dense = [None if g is None else _dense(g, saved[0].dtype) for g in gradients[2:]]
+            found = [
+                torch.empty_like(x) if w else None for x, w in zip(inputs[:3], wanted, strict=True)
+            ]
+            more = dict(zip(("d_source", "d_target", "d_weights"), found, strict=True))
+            more |= zip(("g_rotation", "g_translation", "g_factor"), dense, strict=False)
+            if _robust_in_c("robust_backward", ctx.settings, saved, **more):
+                return *found, *rest
+
+        def again(*points: Any) -> Sequence[Tensor]:
+            poses: Sequence[Tensor] = ctx.reference(*points, saved[4], *saved[6:])
+            return poses
+
+        return *_by_reference([*inputs], gradients[2:], wanted, again)[:3], *rest
+
+
+def _robust_in_c(
+    entry: str, settings: Robust, saved: Sequence[Tensor | None], **more: Tensor | None
+) -> bool:
+    points = ("source", "target", "weights", "mask")
+    names = (*points, "noise", "state", "rotation", "translation", "factor")
+    tensors = dict(zip(names, saved, strict=False)) | more
+    size = _size(tensors["source"], None, None, KABSCH)
+    return library.call(entry, KABSCH, size, tensors, **settings._asdict())
 
 
 def _in_c(entry: str, size: tuple[int, int, int], *saved: Any, **more: Tensor | None) -> None:

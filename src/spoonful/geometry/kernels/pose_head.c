@@ -1,7 +1,8 @@
-/* The pose head on the CPU: moments, Kabsch, refinements, translations, and all their gradients.
+/* The pose head on the CPU: moments, Kabsch, refinements, translations, and all their gradients; and
+ * robust fits.
  *
- * The mathematics is that of moments.py, spread.py, rotation.py and refinement.py, in the same order
- * and under the same names; those files explain it and remain the reference. Here the points are
+ * The mathematics is that of moments.py, spread.py, rotation.py, refinement.py and robust.py, in the
+ * same order and under the same names; those files explain it and remain the reference. Here the points are
  * read once forward, and read and written once backward, with a few hundred operations a cloud in
  * between.
  *
@@ -35,6 +36,7 @@
 #define EPS (sizeof(REAL) == sizeof(float) ? (REAL)FLT_EPSILON : (REAL)DBL_EPSILON)
 #define LARGEST (sizeof(REAL) == sizeof(float) ? 1e34 : 1e150) /* see head.py */
 #define TINY (sizeof(REAL) == sizeof(float) ? (REAL)FLT_MIN : (REAL)DBL_MIN)
+#define SQRT(x) (sizeof(REAL) == sizeof(float) ? (REAL)sqrtf((float)(x)) : (REAL)sqrt((double)(x)))
 #define BLOCK 256       /* points; two blocks' worth of doubles fit a first-level cache */
 #define SHARE 16384     /* fewer points than this are not worth a thread */
 #define CLOUD 512       /* the 3x3 work of a cloud takes as long as this many points */
@@ -67,8 +69,9 @@ enum start { GIVEN, KABSCH, DETACHED, PERTURBED };
 
 /* One call. Optional pointers are NULL where there is nothing, or nothing is wanted. */
 struct call {
-    int64_t clouds, points, starts, iterations;
-    int32_t target_form, start_kind, threads;
+    int64_t clouds, points, starts, iterations, rounds;
+    int32_t target_form, start_kind, threads, loss, estimate;
+    double cutoff;                       /* of a robust loss, in standard deviations of the noise */
     const REAL *source, *target;         /* (clouds, points, 3) */
     const REAL *weights;                 /* (clouds, points), optional */
     const uint8_t *mask;                 /* (clouds, points), optional */
@@ -82,6 +85,10 @@ struct call {
     /* (clouds,), optional: the scale of a similarity, and in backward its gradient, optional. */
     REAL *factor;
     const REAL *g_factor;
+    /* Robust fits alone: the pose they start from, (clouds, 13) with R, t and scale, optional; the
+     * noise (clouds,), written if `estimate`; and the factor of each match, (clouds, points). */
+    const REAL *robust_start;
+    REAL *noise, *factors;
 };
 
 /* The results for a cloud that backward needs; all double, so that Python can allocate a tensor. */
@@ -585,7 +592,7 @@ static REAL best_factor(const REAL *R, const REAL *H, const REAL *S)
 {
     REAL extent = S[0] + S[4] + S[8], along = 0;
     for (int k = 0; k < 9; k++) along += R[k] * H[k];
-    return extent == 0 ? 1 : along < 0 ? 0 : along / extent;
+    return extent == 0 ? 1 + (along - along) : along < 0 ? 0 : along / extent; /* NaN stays NaN */
 }
 
 /* The paper's translation estimator, mean(target) - factor R mean(source). */
@@ -836,6 +843,452 @@ static void push_block(const struct call *c, int64_t cloud, int64_t first, int n
     }
 }
 
+/* Where a block of a cloud begins among all points, and how many it has. */
+static int64_t block_at(const struct call *c, int64_t cloud, int64_t block, int *n)
+{
+    int64_t first = begin_of(c, cloud) + (block - first_block(c, cloud)) * BLOCK;
+    int64_t left = begin_of(c, cloud + 1) - first;
+    *n = (int)(left < 0 ? 0 : left < BLOCK ? left : BLOCK);
+    return first;
+}
+
+/* ---- robust.py ----------------------------------------------------------------------------- */
+
+enum loss { HUBER, TUKEY, GEMAN_MCCLURE, GNC_TLS, TRUNCATED }; /* the last ends GNC_TLS */
+
+static const double SHARPEST = 100, STARTED = 0.01, MEDIAN_LENGTH = 1.5382;
+
+/* A cloud about an origin in each of its halves, in units of its size, and the pose there. */
+struct frame {
+    double source[3], target[3], scale;
+    REAL R[9], shift[3], per_c2, sharpness; /* R is times the scale of a similarity */
+};
+
+/* Points of a block in a frame, their errors, and what the loss makes of them. */
+struct errors {
+    _Alignas(64) REAL w[BLOCK];
+    REAL s[3][BLOCK], t[3][BLOCK], e[3][BLOCK], ratio[BLOCK], factor[BLOCK], slope[BLOCK];
+};
+
+static void set_cutoff(const struct call *c, int64_t cloud, struct frame *f)
+{
+    double noise = fmax((double)c->noise[cloud] * f->scale, sqrt(sqrt((double)TINY)));
+    f->per_c2 = (REAL)(1 / (c->cutoff * noise * c->cutoff * noise));
+}
+
+static void set_frame(const struct call *c, int64_t cloud, const double *source_mean,
+                      const double *target_mean, struct frame *f)
+{
+    const REAL *R = c->rotation + 9 * cloud, *t = c->translation + 3 * cloud;
+    const double factor = c->factor ? c->factor[cloud] : 1;
+    f->scale = c->state[cloud].scale;
+    for (int i = 0; i < 3; i++) {
+        double moved = t[i] - target_mean[i];
+        for (int j = 0; j < 3; j++) {
+            moved += factor * R[3 * i + j] * source_mean[j];
+            f->R[3 * i + j] = (REAL)(factor * R[3 * i + j]);
+        }
+        f->shift[i] = (REAL)(moved * f->scale);
+        f->source[i] = source_mean[i];
+        f->target[i] = target_mean[i];
+    }
+    set_cutoff(c, cloud, f);
+}
+
+/* Fill in points, weights, errors and |e|^2 / c^2. The number of points, up to whole vectors. */
+static int errors_of(const struct call *c, const struct frame *f, int64_t first, int n,
+                     struct errors *x)
+{
+    less_narrow(c->source + 3 * first, n, f->source, (REAL)f->scale, x->s);
+    less_narrow(c->target + 3 * first, n, f->target, (REAL)f->scale, x->t);
+    for (int i = 0; i < n; i++) x->w[i] = c->weights ? c->weights[first + i] : 1;
+    for (int i = 0; c->mask && i < n; i++)
+        if (!c->mask[first + i]) {
+            x->w[i] = 0;
+            for (int k = 0; k < 3; k++) x->s[k][i] = x->t[k][i] = 0;
+        }
+    for (; n % (4 * REALS); n++) {
+        x->w[n] = 0;
+        for (int k = 0; k < 3; k++) x->s[k][n] = x->t[k][n] = 0;
+    }
+    for (int i = 0; i < n; i += REALS) {
+        reals sx = REALS_AT(x->s[0], i), sy = REALS_AT(x->s[1], i), sz = REALS_AT(x->s[2], i);
+        reals squared = {0};
+        for (int k = 0; k < 3; k++) {
+            reals e = REALS_AT(x->t[k], i) - f->shift[k];
+            e -= f->R[3 * k] * sx + f->R[3 * k + 1] * sy + f->R[3 * k + 2] * sz;
+            REALS_AT(x->e[k], i) = e;
+            squared += e * e;
+        }
+        REALS_AT(x->ratio, i) = squared * f->per_c2;
+    }
+    return n;
+}
+
+/* rho' of each ratio: the factor of a match in the next fit. */
+static void factors_of(int loss, REAL sharpness, const REAL *restrict ratio, int n,
+                       REAL *restrict factor)
+{
+    const REAL high = sharpness * (sharpness + 1), least = (REAL)1e-30;
+    for (int i = 0; loss == HUBER && i < n; i++)
+        factor[i] = 1 / SQRT(ratio[i] > 1 ? ratio[i] : 1);
+    for (int i = 0; loss == TUKEY && i < n; i++) {
+        REAL inside = ratio[i] < 1 ? 1 - ratio[i] : 0;
+        factor[i] = inside * inside;
+    }
+    for (int i = 0; loss == GEMAN_MCCLURE && i < n; i++)
+        factor[i] = 1 / ((1 + ratio[i]) * (1 + ratio[i]));
+    for (int i = 0; loss == GNC_TLS && i < n; i++) {
+        REAL middle = SQRT(high / (ratio[i] > least ? ratio[i] : least)) - sharpness;
+        middle = middle < 1 ? middle : 1;
+        factor[i] = middle > 0 ? middle : 0;
+    }
+    for (int i = 0; loss == TRUNCATED && i < n; i++) factor[i] = ratio[i] < 1;
+}
+
+/* 2 rho'' / c^2: the derivative of the factor by half of |e|^2. */
+static void slopes_of(int loss, REAL per_c2, int n, struct errors *x)
+{
+    const REAL *restrict ratio = x->ratio, *restrict factor = x->factor;
+    REAL *restrict slope = x->slope;
+    for (int i = 0; loss == HUBER && i < n; i++)
+        slope[i] = ratio[i] > 1 ? -per_c2 * factor[i] / ratio[i] : 0;
+    for (int i = 0; loss == TUKEY && i < n; i++)
+        slope[i] = ratio[i] < 1 ? -4 * per_c2 * (1 - ratio[i]) : 0;
+    for (int i = 0; loss == GEMAN_MCCLURE && i < n; i++)
+        slope[i] = -4 * per_c2 * factor[i] / (1 + ratio[i]);
+}
+
+static double total_of_reals(const reals *v)
+{
+    double sum = 0;
+    for (int i = 0; i < REALS; i++) sum += ((const REAL *)v)[i];
+    return sum;
+}
+
+/* The sums of a block, its matches weighted by their errors; `factors` gets the factors, or NULL.
+ * The origin lies near the means, so one pass in REAL is exact enough. */
+static void weigh_block(const struct call *c, const struct frame *f, int loss, int64_t first, int n,
+                        REAL *factors, struct sums *out)
+{
+    struct errors x;
+    reals w = {0}, size = {0}, a[6] = {{0}}, H[9] = {{0}};
+    double mean[6];
+    const int filled = errors_of(c, f, first, n, &x);
+    factors_of(loss, f->sharpness, x.ratio, filled, x.factor);
+    for (int i = 0; factors && i < n; i++)
+        factors[first + i] = c->mask && !c->mask[first + i] ? 0 : x.factor[i];
+    for (int i = 0; i < filled; i += REALS) {
+        reals weight = REALS_AT(x.w, i) * REALS_AT(x.factor, i), s[3];
+        w += weight;
+        for (int k = 0; k < 3; k++) {
+            s[k] = weight * REALS_AT(x.s[k], i);
+            a[k] += s[k];
+            a[3 + k] += weight * REALS_AT(x.t[k], i);
+            if (c->factor) size += s[k] * REALS_AT(x.s[k], i);
+        }
+        for (int k = 0; k < 9; k++) H[k] += REALS_AT(x.t[k / 3], i) * s[k % 3];
+    }
+    memset(out, 0, sizeof *out);
+    out->total = total_of_reals(&w);
+    const double total = out->total == 0 ? 1 : out->total, unit = 1 / f->scale;
+    for (int k = 0; k < 6; k++) mean[k] = total_of_reals(a + k) / total;
+    for (int k = 0; k < 3; k++) {
+        out->source_mean[k] = f->source[k] + mean[k] * unit;
+        out->target_mean[k] = f->target[k] + mean[3 + k] * unit;
+        out->spread_of[0] -= out->total * mean[k] * mean[k];
+    }
+    /* Of S only the trace is used. */
+    out->spread_of[0] = (out->spread_of[0] + total_of_reals(&size)) * unit * unit;
+    for (int k = 0; k < 9; k++) {
+        double centred = total_of_reals(H + k) - out->total * mean[3 + k / 3] * mean[k % 3];
+        out->cross[k] = centred * unit * unit;
+    }
+}
+
+static void weigh(const struct call *c, int64_t cloud, const struct frame *f, int loss,
+                  REAL *factors, struct sums *parts)
+{
+    for (int64_t block = first_block(c, cloud); block < first_block(c, cloud + 1); block++) {
+        int n;
+        int64_t first = block_at(c, cloud, block, &n);
+        weigh_block(c, f, loss, first, n, factors, parts + block);
+    }
+}
+
+/* Write |e|^2 / c^2 of all matches with weight, one after the other; how many there are. */
+static int64_t ratios_of(const struct call *c, int64_t cloud, const struct frame *f, REAL *out)
+{
+    struct errors x;
+    int64_t count = 0;
+    for (int64_t block = first_block(c, cloud); block < first_block(c, cloud + 1); block++) {
+        int n;
+        int64_t first = block_at(c, cloud, block, &n);
+        errors_of(c, f, first, n, &x);
+        for (int i = 0; i < n; i++)
+            if (x.w[i] > 0) out[count++] = x.ratio[i];
+    }
+    return count;
+}
+
+/* The k-th smallest number, by Hoare's selection, which reorders them. */
+static REAL smallest(REAL *a, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    while (low < high) {
+        REAL pivot = a[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (a[i] < pivot) i++;
+            while (a[j] > pivot) j--;
+            if (i > j) break;
+            REAL swapped = a[i];
+            a[i++] = a[j];
+            a[j--] = swapped;
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return a[k];
+}
+
+/* All rounds of a cloud. The scale is that of the first fit, so that wrong matches fit in, too. */
+static void robust_cloud(const struct call *c, int64_t cloud, struct sums *parts)
+{
+    struct state *state = c->state + cloud;
+    REAL *R = c->rotation + 9 * cloud, *t = c->translation + 3 * cloud;
+    REAL *factors = c->factors + begin_of(c, cloud);
+    const int64_t points = begin_of(c, cloud + 1) - begin_of(c, cloud);
+    for (int64_t block = first_block(c, cloud); block < first_block(c, cloud + 1); block++) {
+        int n;
+        int64_t first = block_at(c, cloud, block, &n);
+        sum_block(c, first, n, parts + block);
+    }
+    fit(c, cloud, parts);
+    const double scale = state->scale;
+    if (!finite9(R)) {
+        memset(factors, 0, points * sizeof(REAL));
+        c->noise[cloud] = NAN;
+        return;
+    }
+    if (c->robust_start) {
+        memcpy(R, c->robust_start + 13 * cloud, 9 * sizeof(REAL));
+        memcpy(t, c->robust_start + 13 * cloud + 9, 3 * sizeof(REAL));
+        if (c->factor) c->factor[cloud] = c->robust_start[13 * cloud + 12];
+    }
+    double softest = 1;
+    for (int64_t k = 0; k < c->rounds; k++) {
+        struct frame f;
+        int loss = c->loss;
+        if (c->estimate) c->noise[cloud] = (REAL)(1 / scale);
+        set_frame(c, cloud, state->source_mean, state->target_mean, &f);
+        if (c->estimate) {
+            int64_t count = ratios_of(c, cloud, &f, factors);
+            double median = count ? smallest(factors, count, (count - 1) / 2) : 1;
+            double length = count ? sqrt(median) * c->cutoff : 1;
+            c->noise[cloud] = (REAL)(fmax(length / MEDIAN_LENGTH, sqrt(sqrt((double)TINY))) / scale);
+            set_cutoff(c, cloud, &f);
+        }
+        if (loss == GNC_TLS) {
+            if (k == 0) {
+                double largest = 0;
+                int64_t count = ratios_of(c, cloud, &f, factors);
+                for (int64_t i = 0; i < count; i++) largest = fmax(largest, factors[i]);
+                softest = 1 / fmax(2 * largest - 1, 1e-6);
+                if (c->robust_start) softest = fmax(softest, STARTED);
+            }
+            double done = (double)k / (double)(c->rounds > 1 ? c->rounds - 1 : 1);
+            f.sharpness = (REAL)(softest * pow(fmax(SHARPEST / softest, 1), done));
+            if (k == c->rounds - 1) loss = TRUNCATED;
+        }
+        weigh(c, cloud, &f, loss, c->factors, parts);
+        fit(c, cloud, parts);
+        state->scale = scale;
+    }
+}
+
+static REAL dot_of(const REAL *restrict a, const REAL *restrict b, int n)
+{
+    reals sum[4] = {{0}};
+    for (int i = 0; i < n; i += 4 * REALS)
+        for (int k = 0; k < 4; k++) sum[k] += REALS_AT(a, i + k * REALS) * REALS_AT(b, i + k * REALS);
+    sum[0] += sum[1] + (sum[2] + sum[3]);
+    return (REAL)total_of_reals(sum);
+}
+
+/* Add sum_i w_i rho''_i (J_i^T e_i)(J_i^T e_i)^T of a block to the lower half of a matrix. */
+static void bend(const struct frame *f, const struct errors *x, int filled, int size, double A[7][7])
+{
+    REAL columns[7][BLOCK], weighted[BLOCK];
+    const REAL *R = f->R;
+    for (int i = 0; i < filled; i += REALS) {
+        reals sx = REALS_AT(x->s[0], i), sy = REALS_AT(x->s[1], i), sz = REALS_AT(x->s[2], i);
+        reals ex = REALS_AT(x->e[0], i), ey = REALS_AT(x->e[1], i), ez = REALS_AT(x->e[2], i);
+        reals a = R[0] * ex + R[3] * ey + R[6] * ez, b = R[1] * ex + R[4] * ey + R[7] * ez;
+        reals c = R[2] * ex + R[5] * ey + R[8] * ez;
+        REALS_AT(columns[0], i) = sy * c - sz * b;
+        REALS_AT(columns[1], i) = sz * a - sx * c;
+        REALS_AT(columns[2], i) = sx * b - sy * a;
+        REALS_AT(columns[3], i) = ex;
+        REALS_AT(columns[4], i) = ey;
+        REALS_AT(columns[5], i) = ez;
+        REALS_AT(columns[6], i) = sx * a + sy * b + sz * c;
+    }
+    for (int k = 0; k < size; k++) {
+        for (int i = 0; i < filled; i += REALS)
+            REALS_AT(weighted, i) =
+                REALS_AT(x->w, i) * REALS_AT(x->slope, i) * REALS_AT(columns[k], i);
+        for (int j = 0; j <= k; j++) A[k][j] += dot_of(weighted, columns[j], filled);
+    }
+}
+
+/* The inverse of a symmetric matrix, given its lower half; 0 if it might be singular. */
+static int inverse_of(int n, double A[7][7], double out[7][7])
+{
+    double size[7], L[7][7] = {{0}}, M[7][7] = {{0}}, norm = 0; /* M = L^-1 */
+    for (int i = 0; i < n; i++) {
+        if (!(A[i][i] > 0)) return 0;
+        size[i] = sqrt(A[i][i]);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double value = A[i][j] / (size[i] * size[j]);
+            for (int k = 0; k < j; k++) value -= L[i][k] * L[j][k];
+            if (i == j && !(value > 0)) return 0;
+            L[i][j] = i == j ? sqrt(value) : value / L[j][j];
+        }
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            double value = i == j;
+            for (int k = j; k < i; k++) value -= L[i][k] * M[k][j];
+            M[i][j] = value / L[i][i];
+            norm += M[i][j] * M[i][j];
+        }
+    /* Eigenvalues lie between 1 / norm and n. `symmetric_inverse` drops those that are too small. */
+    if (!(norm * n * 16 * (double)EPS < 1)) return 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double value = 0;
+            for (int k = i > j ? i : j; k < n; k++) value += M[k][i] * M[k][j];
+            out[i][j] = value / (size[i] * size[j]);
+        }
+    return 1;
+}
+
+/* The gradient at the points of a block. `answer` is the system's, times the scale. */
+static void push_errors(const struct call *c, const struct frame *f, const double *answer,
+                        int64_t first, int n)
+{
+    struct errors x;
+    REAL change[9], M[9], R[9], v[3], per_scale = (REAL)(1 / f->scale);
+    for (int i = 0; i < 9; i++) change[i] = i % 4 == 0 ? (REAL)answer[6] : 0;
+    for (int i = 0; i < 3; i++) {
+        change[3 * ((i + 2) % 3) + (i + 1) % 3] = (REAL)answer[i];
+        change[3 * ((i + 1) % 3) + (i + 2) % 3] = (REAL)-answer[i];
+        v[i] = (REAL)answer[3 + i];
+    }
+    memcpy(R, f->R, sizeof R);
+    matmul(R, change, M);
+    const int filled = errors_of(c, f, first, n, &x);
+    factors_of(c->loss, 0, x.ratio, filled, x.factor);
+    slopes_of(c->loss, f->per_c2, filled, &x);
+    for (int i = 0; i < filled; i += REALS) {
+        reals sx = REALS_AT(x.s[0], i), sy = REALS_AT(x.s[1], i), sz = REALS_AT(x.s[2], i);
+        reals w = REALS_AT(x.w, i) * REALS_AT(x.factor, i), along = {0}, p[3], e[3];
+        for (int k = 0; k < 3; k++) {
+            e[k] = REALS_AT(x.e[k], i);
+            p[k] = M[3 * k] * sx + M[3 * k + 1] * sy + M[3 * k + 2] * sz + v[k];
+            along += p[k] * e[k];
+        }
+        reals bent = REALS_AT(x.w, i) * REALS_AT(x.slope, i) * along;
+        for (int k = 0; k < 3; k++) {
+            p[k] = w * p[k] + bent * e[k];
+            e[k] *= w;
+            REALS_AT(x.t[k], i) = p[k];
+        }
+        for (int k = 0; k < 3; k++)
+            REALS_AT(x.s[k], i) = M[k] * e[0] + M[3 + k] * e[1] + M[6 + k] * e[2] -
+                                  (R[k] * p[0] + R[3 + k] * p[1] + R[6 + k] * p[2]);
+        REALS_AT(x.ratio, i) = REALS_AT(x.factor, i) * along * per_scale;
+    }
+    if (c->d_source) interleave(x.s, n, c->d_source + 3 * first);
+    if (c->d_target) interleave(x.t, n, c->d_target + 3 * first);
+    for (int i = 0; c->d_weights && i < n; i++)
+        c->d_weights[first + i] = c->mask && !c->mask[first + i] ? 0 : x.ratio[i];
+}
+
+/* The gradient of the minimum that the rounds found; 0 if the reference has to compute it. */
+static int robust_gradient(const struct call *c, int64_t cloud, struct sums *parts)
+{
+    const int64_t begin = begin_of(c, cloud), points = begin_of(c, cloud + 1) - begin;
+    const struct state *state = c->state + cloud;
+    const REAL *R = c->rotation + 9 * cloud;
+    const REAL *g_R = MAYBE(c->g_rotation, 9 * cloud), *g_t = MAYBE(c->g_translation, 3 * cloud);
+    const int size = c->factor ? 7 : 6;
+    const double factor = c->factor ? c->factor[cloud] : 1;
+    if (!finite9(R)) {
+        if (c->d_source) memset(c->d_source + 3 * begin, 0, 3 * points * sizeof(REAL));
+        if (c->d_target) memset(c->d_target + 3 * begin, 0, 3 * points * sizeof(REAL));
+        if (c->d_weights) memset(c->d_weights + begin, 0, points * sizeof(REAL));
+        return 1;
+    }
+    struct frame f;
+    struct errors x;
+    struct sums sum;
+    int n;
+    set_frame(c, cloud, state->source_mean, state->target_mean, &f);
+    weigh(c, cloud, &f, c->loss, NULL, parts);
+    memset(&sum, 0, sizeof sum);
+    for (int64_t i = first_block(c, cloud); i < first_block(c, cloud + 1); i++)
+        merge(&sum, parts + i, 0);
+    if (!(sum.total > sqrt((double)TINY))) return 0;
+
+    /* The system: the Hessian of the weighted fit, about its means, and the bend of the loss. */
+    const double area = f.scale * f.scale;
+    double A[7][7] = {{0}}, inverse[7][7], K[9] = {0};
+    for (int i = 0; i < 9; i++)
+        for (int k = 0; k < 3; k++)
+            K[i] += R[3 * k + i / 3] * sum.cross[3 * k + i % 3] * area * factor;
+    for (int i = 0; i < 9; i++)
+        A[i / 3][i % 3] = (i % 4 == 0) * (K[0] + K[4] + K[8]) - (K[i] + K[i % 3 * 3 + i / 3]) / 2;
+    for (int k = 3; k < 6; k++) A[k][k] = sum.total;
+    A[6][6] = factor * factor * area * (sum.spread_of[0] + sum.spread_of[3] + sum.spread_of[5]);
+    set_frame(c, cloud, sum.source_mean, sum.target_mean, &f);
+    for (int64_t block = first_block(c, cloud); block < first_block(c, cloud + 1); block++) {
+        int64_t first = block_at(c, cloud, block, &n);
+        int filled = errors_of(c, &f, first, n, &x);
+        factors_of(c->loss, 0, x.ratio, filled, x.factor);
+        slopes_of(c->loss, f.per_c2, filled, &x);
+        bend(&f, &x, filled, size, A);
+    }
+    if (!inverse_of(size, A, inverse)) return 0;
+
+    /* The gradient at the turn, the shift and the growth, where t = shift - factor R mean. */
+    double wanted[7] = {0}, answer[7] = {0}, back[3] = {0};
+    const double *mean = sum.source_mean;
+    REAL turn[3] = {0};
+    if (g_R) torque(R, g_R, turn);
+    for (int i = 0; g_t && i < 9; i++) back[i % 3] += (double)R[i] * g_t[i / 3];
+    wanted[6] = c->g_factor ? c->g_factor[cloud] * factor : 0;
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        wanted[i] = turn[i] - factor * (mean[j] * back[k] - mean[k] * back[j]);
+        wanted[3 + i] = g_t ? g_t[i] / f.scale : 0;
+        wanted[6] -= factor * mean[i] * back[i];
+    }
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < size; j++) answer[i] += inverse[i][j] * wanted[j] * f.scale;
+    for (int64_t block = first_block(c, cloud); block < first_block(c, cloud + 1); block++) {
+        int64_t first = block_at(c, cloud, block, &n);
+        push_errors(c, &f, answer, first, n);
+    }
+    return 1;
+}
+
 /* ---- Threads ------------------------------------------------------------------------------- */
 
 /* Plain threads, started for large work only: a second OpenMP runtime beside torch's would keep
@@ -882,15 +1335,6 @@ static void for_each(void (*task)(const struct work *, int64_t), const struct ca
 #endif
 }
 
-/* Where a block of a cloud begins among all points, and how many it has. */
-static int64_t block_at(const struct call *c, int64_t cloud, int64_t block, int *n)
-{
-    int64_t first = begin_of(c, cloud) + (block - first_block(c, cloud)) * BLOCK;
-    int64_t left = begin_of(c, cloud + 1) - first;
-    *n = (int)(left < 0 ? 0 : left < BLOCK ? left : BLOCK);
-    return first;
-}
-
 static void sum_task(const struct work *work, int64_t block)
 {
     int n;
@@ -913,6 +1357,18 @@ static void push_task(const struct work *work, int64_t block)
     int n;
     int64_t cloud = cloud_of(work->call, block), first = block_at(work->call, cloud, block, &n);
     push_block(work->call, cloud, first, n, (struct push *)work->scratch + cloud);
+}
+
+static void robust_task(const struct work *work, int64_t cloud)
+{
+    robust_cloud(work->call, cloud, (struct sums *)work->scratch);
+}
+
+static void robust_gradient_task(const struct work *work, int64_t cloud)
+{
+    struct sums *parts = work->scratch;
+    /* The total of a cloud's first block says if its gradient is done. */
+    parts[first_block(work->call, cloud)].total = robust_gradient(work->call, cloud, parts);
 }
 
 /* ---- The entries: 0 for success, 1 for no memory ------------------------------------------- */
@@ -942,4 +1398,26 @@ EXPORT int pose_head_backward(const struct call *c)
         for_each(push_task, c, pushes, first_block(c, c->clouds));
     free(pushes);
     return 0;
+}
+
+EXPORT int robust_forward(const struct call *c)
+{
+    struct sums *parts = malloc(first_block(c, c->clouds) * sizeof *parts);
+    if (!parts) return 1;
+    for_each(robust_task, c, parts, c->clouds);
+    free(parts);
+    return 0;
+}
+
+/* 2 if a cloud's system might be singular: the gradients are the reference's then. */
+EXPORT int robust_backward(const struct call *c)
+{
+    struct sums *parts = malloc(first_block(c, c->clouds) * sizeof *parts);
+    int status = 0;
+    if (!parts) return 1;
+    for_each(robust_gradient_task, c, parts, c->clouds);
+    for (int64_t i = 0; i < c->clouds; i++)
+        if (parts[first_block(c, i)].total == 0) status = 2;
+    free(parts);
+    return status;
 }
