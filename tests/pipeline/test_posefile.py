@@ -104,3 +104,38 @@ def test_a_pose_is_a_pose_in_every_precision() -> None:
     for dtype in (torch.float32, torch.float64):
         pose = rigid_pose(Pose(*(part.to(dtype) for part in POSE)).matrix())
         assert pose.rotation.dtype == torch.float64
+
+
+@pytest.mark.parametrize("name", ["pose.json", "pose.txt", "pose.yaml", "pose.YML", "pose.g2o"])
+def test_every_format_comes_back(tmp_path: Path, name: str) -> None:
+    for pose in (POSE, Pose.identity(), Pose(torch.diag(torch.tensor([-1.0, 1, -1])), POSE[1])):
+        found = read_pose(write_pose(tmp_path / name, pose, source="a.ply"))
+        torch.testing.assert_close(found.matrix(), pose.matrix().double(), atol=1e-12, rtol=1e-12)
+
+
+def test_other_programs_read_the_text(tmp_path: Path) -> None:
+    np, yaml = pytest.importorskip("numpy"), pytest.importorskip("yaml")
+    matrix = POSE.matrix().double()
+    np.testing.assert_allclose(np.loadtxt(write_pose(tmp_path / "p.txt", POSE)), matrix, atol=1e-12)
+    about = yaml.safe_load(write_pose(tmp_path / "p.yaml", POSE).read_text())
+    assert (about["header"]["frame_id"], about["child_frame_id"]) == ("target", "source")
+    assert [*about["transform"]["translation"].values()] == POSE.translation.tolist()
+    gtsam = pytest.importorskip("gtsam")
+    _, values = gtsam.readG2o(str(write_pose(tmp_path / "p.g2o", POSE)), True)
+    np.testing.assert_allclose(values.atPose3(1).matrix(), matrix, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VERTEX_SE3:QUAT 1 0 0 0 0 0 0 2",
+        "VERTEX_SE3:QUAT 1 0 0 0 1",
+        "VERTEX_SE3:QUAT 1 0 0 0 0 0 0 one",
+        "rotation: {x: 0, y: 0, z: 0, w: nan}",
+        "translation: {x: nan, y: 0, z: 0}\nrotation: {x: 0, y: 0, z: 0, w: 1}",
+    ],
+)
+def test_damaged_text_of_other_programs_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pose.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"pose\.yaml: not a pose"):
+        read_pose(tmp_path / "pose.yaml")

@@ -10,10 +10,10 @@ from torch import Tensor
 from spoonful.align.scans import Described, load
 from spoonful.frame import Frame
 from spoonful.geometry import Pose
+from spoonful.inputs import rigid_pose
 from spoonful.pipeline.confidence import confidence_of, freedom_of, statistics_of
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
-from spoonful.pipeline.posefile import pose_from_matrix
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -63,7 +63,7 @@ def register_described(job: PairJob) -> Row:
     with torch.no_grad():
         search = Search(pair, source.description, target.description)
         proposals, _ = gather(search, AUTO, None)
-        start = None if job.start is None else pose_from_matrix(job.start, "start")
+        start = None if job.start is None else rigid_pose(job.start, "start")
         judged = search.judge(proposals + from_start(search, start))
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))

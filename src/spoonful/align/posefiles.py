@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from spoonful.geometry import Pose, hat
-from spoonful.pipeline.posefile import pose_from_matrix, read_pose
+from spoonful.inputs import rigid_pose
+from spoonful.pipeline.posefile import read_pose
 
 # The same pose written twice differs by rounding only, relative to its largest number.
 _ROUNDED = 1e-4
@@ -73,7 +74,7 @@ def _by_name(path: Path, text: str) -> list[tuple[str, Pose]]:
         rows = [(name, s["T_group_scan"]) for name, s in scans.items() if s["group"] == 1]
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path}: not a poses.json of spoonful align") from None
-    return [(name, pose_from_matrix(matrix, f"{path}: {name}")) for name, matrix in rows]
+    return [(name, rigid_pose(matrix, f"{path}: {name}")) for name, matrix in rows]
 
 
 def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose]]:
@@ -106,7 +107,7 @@ def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose
     values = torch.tensor([[float(word) for word in words] for words in rows], dtype=torch.float64)
     if width == 12 or (width == 4 and len(rows) % 4 == 0):
         matrices = values.reshape(-1, 3 if width == 12 else 4, 4)
-        poses = [pose_from_matrix(m, f"{path}: pose {k}") for k, m in enumerate(matrices, start=1)]
+        poses = [rigid_pose(m, f"{path}: pose {k}") for k, m in enumerate(matrices, start=1)]
         return _named(path, [""] * len(poses), poses, names)
     raise ValueError(f"{path}: it has {width} numbers per line; KITTI has 12, TUM 8, a 4x4 has 4")
 

@@ -29,7 +29,9 @@ def bench(
         ),
     ] = "",
 ) -> None:
-    """Run a benchmark; all further options are passed to it.
+    """Run a benchmark of a source checkout; all further options are passed to it.
+
+    It works only inside a clone of the repository: wheels have no benchmarks.
 
     [bold]Examples[/bold]
 

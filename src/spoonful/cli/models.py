@@ -1,9 +1,10 @@
-"""`spoonful models`: list, show, check and export the shipped weights."""
+"""`spoonful models`: list, show, check, export and share weights."""
 
 from __future__ import annotations
 
 import json
 import logging
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +16,10 @@ from rich.table import Table
 
 from spoonful.evaluation import open_method
 from spoonful.evaluation.result import Result
-from spoonful.models import RegistrationModel, save_program
-from spoonful.training import shipped
+from spoonful.models import RegistrationModel, hub, save_program
+from spoonful.training import load_model, shipped
 
-app = typer.Typer(
-    no_args_is_help=True, help="List, show and export the weights that come with the package."
-)
+app = typer.Typer(no_args_is_help=True, help="List, show, export and share trained weights.")
 
 
 @app.command(name="list")
@@ -114,6 +113,56 @@ def export_model(
     with warnings.catch_warnings(action="ignore"):
         path = save_program(network, file, points=(points, points))
     typer.echo(f"wrote {path}, {path.stat().st_size / 2**20:.1f} MiB")
+
+
+@app.command(name="push")
+def push_model(
+    model: Annotated[
+        str, typer.Argument(help="A shipped model, a training run, or a folder of `pull`.")
+    ],
+    repo: Annotated[str, typer.Argument(help="Hub repository to write to, USER/NAME.")],
+    summary: Annotated[str, typer.Option(help="A sentence for the card of a run.")] = "",
+    licence: Annotated[str, typer.Option(help="A licence for the card of a run.")] = "",
+    private: Annotated[bool, typer.Option("--private", help="Create it private.")] = False,
+) -> None:
+    """Upload a model and its card to the Hugging Face hub; log in with `hf auth login` first.
+
+    [bold]Examples[/bold]
+
+      spoonful models push rpmnet-shapes me/rpmnet-shapes
+
+      spoonful models push runs/mine me/mine --summary "DCP on my scans" --private
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        if (Path(model) / hub.FILE).is_file():
+            folder = Path(model)
+        elif Path(model).exists():
+            name, about = repo.rpartition("/")[2], {"summary": summary, "licence": licence}
+            card = shipped.publish(model, name, folder=folder / "run", **about)
+            load_model(model).save_pretrained(folder, card=shipped.hub_card(card))
+        else:
+            card = shipped.card(shipped.DEFAULTS.get(model, model))
+            shipped.load(card.name).save_pretrained(folder, card=shipped.hub_card(card))
+        typer.echo(f"pushed to {hub.push(folder, repo, private=private)}")
+
+
+@app.command(name="pull")
+def pull_model(
+    model: Annotated[
+        str, typer.Argument(help="A hub name, USER/NAME, or https://ADDRESS#sha256=DIGITS.")
+    ],
+    folder: Annotated[Path, typer.Argument(help="Folder to write to.")],
+) -> None:
+    """Download a model and its card; the folder is then the name of a method.
+
+    [bold]Examples[/bold]
+
+      spoonful models pull me/rpmnet-shapes rpmnet
+
+      spoonful evaluate rpmnet --protocol rpm-clean
+    """
+    typer.echo(f"wrote {hub.pull(model, folder) / hub.FILE}")
 
 
 @app.command(name="publish")

@@ -55,7 +55,10 @@ def register_command(
     report: Annotated[
         Path | None, typer.Option(metavar="out.html", help="Write a 3D page of the result.")
     ] = None,
-    pose: Annotated[Path | None, typer.Option(metavar="out.json", help="Write the pose.")] = None,
+    pose: Annotated[
+        Path | None,
+        typer.Option(metavar="out.json", help="Write the pose: .json, .txt, .yaml (ROS) or .g2o."),
+    ] = None,
     init: Annotated[
         Path | None, typer.Option(metavar="pose.json", help="Start from this pose.")
     ] = None,

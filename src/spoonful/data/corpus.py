@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Corpus:
     """S shapes of P points each, with their categories.
 
@@ -26,6 +26,20 @@ class Corpus:
     normals: Tensor | None
     labels: Tensor
     categories: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """The name and the sizes, without the tensors.
+
+        >>> Corpus("tiny", torch.zeros(2, 8, 3), None, torch.zeros(2).long(), ("chair",))
+        Corpus('tiny', 2 shapes of 8 points, no normals, 1 category, cpu)
+        """
+        shapes, points = self.points.shape[:2]
+        normals = "no normals" if self.normals is None else "with normals"
+        kinds = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
+        return (
+            f"Corpus({self.name!r}, {shapes} shapes of {points} points, {normals}, {kinds}, "
+            f"{self.points.device})"
+        )
 
     def __len__(self) -> int:
         return self.points.shape[0]

@@ -25,9 +25,10 @@ Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 18
 _HELP = (
-    "download the file in another way and give it with --from-file, or give another address "
-    "with --url"
+    ". Try again, or download the file in another way and give it with --from-file, or give "
+    "another address with --url"
 )
+_TRUST = ". If you trust this file nevertheless, give --sha256 with the first of the two"
 
 
 class FetchError(OSError):
@@ -93,11 +94,11 @@ def fetch(
         to.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=to, prefix=".fetching-") as scratch:
             if from_file is None:
-                file = download(address, Path(scratch), progress, timeout, attempts)
-                _verify(file, wanted, address)
+                file = download(address, Path(scratch), progress, timeout, attempts, _HELP)
+                verify(file, wanted, address, _TRUST)
             else:
                 file = from_file.expanduser()
-                _verify(file, wanted, str(file))
+                verify(file, wanted, str(file), _TRUST)
             made = unzip(file, Path(scratch) / "unpacked") / archive.folder
             if not made.is_dir() or not looks_right(made):
                 raise FetchError(f"{file}: the archive does not hold {archive.folder} as expected")
@@ -112,7 +113,12 @@ def fetch(
 
 
 def download(
-    url: str, folder: Path, progress: Progress | None, timeout: float, attempts: int
+    url: str,
+    folder: Path,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+    attempts: int = 3,
+    hint: str = "",
 ) -> Path:
     """Download `url` into a folder; returns the file, whose checksum is not verified yet."""
     if urllib.parse.urlsplit(url).scheme not in ("https", "http"):
@@ -132,7 +138,7 @@ def download(
     try:
         return Path(store.fetch("archive.zip", downloader=downloader))
     except errors.RequestException as error:
-        raise FetchError(f"{url}: {error}. Try again, or {_HELP}") from error
+        raise FetchError(f"{url}: {error}{hint}") from error
 
 
 def unzip(file: Path, to: Path) -> Path:
@@ -183,11 +189,9 @@ def _checksum(text: str) -> str:
     return digits
 
 
-def _verify(file: Path, sha256: str, name: str) -> None:
+def verify(file: Path, sha256: str, name: str, hint: str = "") -> None:
+    """Raise unless a file has this SHA-256; `name` is what the message calls the file."""
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != sha256:
-        raise FetchError(
-            f"{name}: its SHA-256 is {found}, but {sha256} is expected. If you trust this file "
-            f"nevertheless, give --sha256 {found}"
-        )
+        raise FetchError(f"{name}: its SHA-256 is {found}, but {sha256} is expected{hint}")

@@ -17,7 +17,7 @@ from spoonful.data.scans import ScanPair
 from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
-from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, load_published
+from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, hub, load_published
 from spoonful.names import named
 from spoonful.training import checkpoint, corpora, load_model, shipped
 from spoonful.training.journal import Journal
@@ -94,8 +94,9 @@ def open_method(text: str, protocol: str | None = None) -> Method:
             "icp@tuned", "icp@rpm-crop" for those tuned on that protocol, or "icp@FILE" for a file
             of `spoonful tune`; a training run's folder or checkpoint; published weights, as
             "dcp-v1:FILE", "dcp-v2:FILE", "rpmnet:FILE" or "pointnetlk:FILE"; or weights that come
-            with the package, by the name of their model ("rpmnet") or by their own. In front of
-            any of these, "LABEL=" gives it another name in tables.
+            with the package, by the name of their model ("rpmnet") or by their own; a folder of
+            `save_pretrained`, "hub:USER/NAME" or "https://ADDRESS#sha256=DIGITS". In front of any
+            of these, "LABEL=" gives it another name in tables.
         protocol: what it is to be measured on, which "@tuned" looks at.
 
     >>> open_method("nothing=identity").name
@@ -103,6 +104,8 @@ def open_method(text: str, protocol: str | None = None) -> Method:
     >>> open_method("icp").settings
     'published'
     """
+    if hub.remote(text) or (Path(text) / hub.FILE).is_file():
+        return methods.of_model(text, RegistrationModel.from_pretrained(text), settings="loaded")
     label, mark, rest = text.partition("=")
     if mark and label and not Path(text).exists():
         return replace(open_method(rest, protocol), name=label)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +16,7 @@ from spoonful.batch import Batch
 from spoonful.frame import Frame
 from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_count, check_float
+from spoonful.models import hub
 from spoonful.models.polish import polish as polish_pose
 from spoonful.models.precision import at_least_float32
 from spoonful.registration import Registration
@@ -34,6 +37,14 @@ class RegistrationModel(nn.Module, ABC):
     >>> Centroids().register(cloud, cloud + 5).pose.translation.round(decimals=3)
     tensor([5., 5., 5.])
     """
+
+    _built_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Keep the arguments, for `save_pretrained`."""
+        self = super().__new__(cls)
+        object.__setattr__(self, "_built_with", (args, kwargs))
+        return self
 
     @property
     def needs_normals(self) -> bool:
@@ -61,6 +72,50 @@ class RegistrationModel(nn.Module, ABC):
         for part in self.children():
             if not isinstance(part, SpoonfulLayer):
                 part.compile(**options)
+
+    def save_pretrained(self, folder: str | os.PathLike[str], *, card: str = "") -> Path:
+        """Write `model.safetensors` and `README.md`, which `from_pretrained` and the hub read.
+
+        Args:
+            folder: where to write; made if it is missing.
+            card: the text of `README.md`; a short one is made if it is empty.
+
+        Raises:
+            TypeError: the model was not built with keyword arguments of plain values.
+            OSError: the disk is full, for example; no partial file is left.
+
+        >>> import tempfile
+        >>> from spoonful.models import DCP
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = DCP(emb_dims=16, ff_dims=16).save_pretrained(folder)
+        ...     type(RegistrationModel.from_pretrained(path)).__name__
+        'DCP'
+        """
+        args, arguments = self._built_with
+        if args:
+            raise TypeError(f"{type(self).__name__} must be built with keyword arguments only")
+        if "refine" in arguments:  # it may have been exchanged
+            arguments = {**arguments, "refine": self.refine}
+        return hub.save(self, arguments, Path(folder), card)
+
+    @classmethod
+    def from_pretrained(
+        cls, where: str | os.PathLike[str], *, device: torch.device | str = "cpu"
+    ) -> Self:
+        """A model that `save_pretrained` wrote, in eval mode.
+
+        `RegistrationModel.from_pretrained` loads any model, `DCP.from_pretrained` only a DCP.
+
+        Args:
+            where: a file; a folder; a hub name "USER/NAME" or "USER/NAME@REVISION", for which
+                `pip install 'spoonful[hub]'`; or "https://ADDRESS#sha256=DIGITS".
+            device: where to put it.
+
+        Raises:
+            ValueError: nothing is there, or it is not such a model.
+            OSError: the network or the disk failed; no partial file is left.
+        """
+        return hub.load(where, cls).to(device).eval()
 
     @torch.no_grad()
     def register(

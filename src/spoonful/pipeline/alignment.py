@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.extras import require
 from spoonful.files import json_ready
 from spoonful.geometry import Pose, hat
+from spoonful.pipeline.apply import apply_pose
 from spoonful.pipeline.measures import SurfaceDistance, surface_distance
 from spoonful.pipeline.posefile import write_pose
+from spoonful.pipeline.posetext import quaternion
 from spoonful.view.markup import escaped
 
 # Results at least this likely to be right are called confident.
@@ -176,18 +177,13 @@ class Alignment:
         """Point-to-plane distances of the inliers, measured when they are first asked for."""
         return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
 
-    def apply(self, points: Any) -> Any:
-        """Move (N, 3) points of the source to the target's frame.
+    def apply(self, cloud: Any) -> Any:
+        """Move (N, 3) points, a cloud or a mesh from the source's frame to the target's.
 
-        Tensors give tensors and arrays arrays, in their own dtype; the sum is done in float64.
+        Tensors, arrays, this package's `Cloud` and `Mesh` and objects of Open3D, trimesh and
+        PyVista come back as the same type; see `spoonful.pipeline.apply`.
         """
-        if isinstance(points, Tensor):
-            moved = self.pose.apply(points.detach().to("cpu", torch.float64))
-            return moved.to(points.device, points.dtype)
-        np = require("numpy", extra="data", why="Moving arrays")
-        array = np.asarray(points)
-        placed = self.pose.apply(torch.from_numpy(array.astype(np.float64))).numpy()
-        return placed.astype(array.dtype) if array.dtype.kind == "f" else placed
+        return apply_pose(self.pose, cloud)
 
     def summary(self, **about: Any) -> dict[str, Any]:
         """The one record of a result that is written, printed or sent, all of it valid JSON.
@@ -231,7 +227,11 @@ class Alignment:
         return record
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> Path:
-        """Write the pose and `summary(**about)` as JSON, which `read_pose` and `--init` read."""
+        """Write the pose; as JSON, the default, with `summary(**about)`.
+
+        The extensions .txt, .yaml and .g2o write the pose alone, see `spoonful.pipeline.posetext`.
+        `read_pose` and `--init` read all of them.
+        """
         rest = self.summary(**about)
         del rest["T_target_source"]
         return write_pose(path, self.pose, **rest)
@@ -265,20 +265,8 @@ def turn_of(rotation: Tensor) -> Turn:
     >>> turn_of(torch.eye(3))
     Turn(degrees=0.0, axis=None)
     """
-    R = rotation.detach().to("cpu", torch.float64)
-    # The quaternion (w, v) is the eigenvector of this matrix's largest eigenvalue, 1 for a rotation
-    # (Bar-Itzhack 2000), which has no bad angles.
-    skew = torch.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    K = R.new_zeros(4, 4)
-    K[0, 0] = R.trace()
-    K[0, 1:] = K[1:, 0] = skew
-    K[1:, 1:] = R + R.T - R.trace() * torch.eye(3, dtype=torch.float64)
-    quaternion = torch.linalg.eigh(K / 3).eigenvectors[:, -1]
-    w, vector = quaternion[0], quaternion[1:]
-    # One of the two signs: a turn of at most 180 degrees, and a half turn about the upper axis.
-    largest = int(vector.abs().argmax())
-    if float(w) < -1e-12 or (abs(float(w)) <= 1e-12 and float(vector[largest]) < 0):
-        w, vector = -w, -vector
+    found = quaternion(rotation)
+    vector, w = found[:3], found[3]
     length = vector.norm()
     if float(length) < 1e-12:
         return Turn(0.0, None)

@@ -29,9 +29,9 @@ def as_cloud(
     Accepted are: a path to any file that `read` reads; (N, 3) arrays and tensors, or anything that
     numpy converts to one; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh` of
     this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds of
-    trimesh. A mesh is sampled at `mesh_samples` points, uniformly by area. Points with NaN or
-    infinite coordinates, which depth cameras write for missing depth, are left out and counted in
-    `Cloud.dropped`.
+    trimesh; data sets of PyVista. A mesh is sampled at `mesh_samples` points, uniformly by area.
+    Points with NaN or infinite coordinates, which depth cameras write for missing depth, are left
+    out and counted in `Cloud.dropped`.
 
     Args:
         value: the points.
@@ -98,6 +98,8 @@ def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
         return _from_open3d(value, name, samples, generator)
     if kind == "trimesh":
         return _from_trimesh(value, name, samples, generator)
+    if kind == "pyvista" and hasattr(value, "points"):
+        return _from_pyvista(value, name, samples, generator)
     return _from_table(_tensor(value, name), name)
 
 
@@ -115,7 +117,7 @@ def _tensor(value: Any, name: str) -> Tensor:
         if array is None or array.ndim == 0:
             raise TypeError(
                 f"{name} must be an array, a tensor, a path, or a cloud or mesh of spoonful, "
-                f"Open3D or trimesh, got {type(value).__name__}"
+                f"Open3D, trimesh or PyVista, got {type(value).__name__}"
             )
         found = torch.from_numpy(array)
     if found.is_complex():
@@ -163,6 +165,14 @@ def _from_trimesh(value: Any, name: str, samples: int, generator: torch.Generato
     if not hasattr(value, "vertices"):
         raise TypeError(f"{name} must hold points, got trimesh's {type(value).__name__}")
     return Cloud(_tensor(value.vertices, name).reshape(-1, 3))
+
+
+def _from_pyvista(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+    if not hasattr(value, "faces"):  # a grid: its points alone
+        return Cloud(_tensor(value.points, name))
+    # A cloud has a vertex cell for each point, and no faces.
+    value = value.triangulate() if len(value.faces) else value
+    return _mesh(value.points, value.faces.reshape(-1, 4)[:, 1:], name, samples, generator)
 
 
 def _mesh(vertices: Any, faces: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:

@@ -21,6 +21,7 @@ from typing import Any
 from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_matrix, rigid_pose
+from spoonful.pipeline.posetext import WRITERS, seven
 
 FORMAT = "spoonful-pose"
 # No pose file is longer; a cloud given by mistake is.
@@ -29,12 +30,12 @@ _NAMES = ("T_target_source", "transform", "transformation", "matrix", "pose")
 
 
 def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
-    """Write one pose as JSON, atomically.
+    """Write one pose, atomically: as JSON, or as the text that `posetext` has for the extension.
 
     Args:
         path: the file.
         pose: `T_target_source`, rotation (3, 3) and translation (3,).
-        about: further entries, such as `source="a.ply"`; anything JSON can hold.
+        about: further entries of JSON, such as `source="a.ply"`; anything JSON can hold.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -43,6 +44,8 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     tensor([0., 0., 0.], dtype=torch.float64)
     """
     matrix = rigid_matrix(pose.matrix(), "pose")
+    if text := WRITERS.get(Path(path).suffix.lower()):
+        return write_whole(path, text(pose))
     entries = {
         "format": FORMAT,
         "version": 1,
@@ -51,14 +54,13 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     }
     # One row of the matrix on a line: the file is read by people as well.
     lines = [f"  {json.dumps(name)}: {_entry(value)}" for name, value in entries.items()]
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
-    return write_whole(path, text.encode())
+    return write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def read_pose(path: str | os.PathLike[str]) -> Pose:
     """Read one pose, in float64.
 
-    It reads what `write_pose` writes; JSON with a 4x4 or 3x4 matrix as nested lists, bare or
+    It reads all that `write_pose` writes; JSON with a 4x4 or 3x4 matrix as nested lists, bare or
     under "T_target_source", "transform", "transformation", "matrix" or "pose"; and text with 16 or
     12 numbers, row after row, as `numpy.savetxt` and CloudCompare write it.
 
@@ -83,7 +85,8 @@ def _numbers(data: bytes) -> Any:
     if not text:
         raise ValueError("it is empty")
     if text[0] not in "{[":
-        return _table(text)
+        found = seven(text)
+        return _table(text) if found is None else found
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

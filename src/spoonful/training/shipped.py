@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from spoonful.files import write_whole
-from spoonful.models import RegistrationModel
+from spoonful.files import json_ready, write_whole
+from spoonful.models import RegistrationModel, hub
 from spoonful.names import named
 from spoonful.training import checkpoint
 from spoonful.version import __version__
@@ -189,6 +189,27 @@ def as_markdown(about: Card) -> str:
             lines.append(f"| {where} | {rotation:.3g} | {shift:.3g} |")
     lines += ["", "Rotation: mean angle of the difference. Translation: mean length.", ""]
     return "\n".join(lines)
+
+
+def hub_card(about: Card) -> str:
+    """The card as the `README.md` of a hub repository: data that the hub reads, then Markdown."""
+    results = [
+        {
+            "task": {"type": "point-cloud-registration", "name": "Point cloud registration"},
+            "dataset": {"type": "point-clouds", "name": where},
+            "metrics": [
+                {"type": name, "value": found[name]}
+                for name in ("rotation_degrees", "translation")
+                if name in found
+            ],
+        }
+        for where, found in {"validation shapes": about.validation, **about.evaluation}.items()
+    ]
+    known = {
+        "license": "apache-2.0" if "Apache-2.0" in about.licence else "other",
+        "model-index": [{"name": about.name, "results": results}],
+    }
+    return hub.front_matter(json_ready(known)) + "\n" + as_markdown(about)
 
 
 def _sha256(path: Path) -> str:

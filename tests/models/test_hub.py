@@ -1,0 +1,211 @@
+"""Saved models: what is loaded is what was saved, by file, by address and by hub name."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+
+from models.helpers import small_dcp
+from spoonful.extras import MissingExtra
+from spoonful.geometry import SpoonfulLayer
+from spoonful.models import DCP, PointNetLK, RegistrationModel, hub
+from spoonful.models.checkpoints import DamagedFile, write_tensors
+
+pytest.importorskip("safetensors")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    model = small_dcp(refine=SpoonfulLayer(3, "target"))
+    return model, model.save_pretrained(tmp_path / "saved", card="A card.\n")
+
+
+class FakeHub(ModuleType):
+    """The functions of huggingface_hub that are used, on a folder."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__("huggingface_hub")
+        self.root, self.reachable = root, True
+        base = type("HfHubHTTPError", (OSError,), {})
+        entry = type("EntryNotFoundError", (Exception,), {})
+        self.errors = SimpleNamespace(
+            HfHubHTTPError=base,
+            RepositoryNotFoundError=type("RepositoryNotFoundError", (base,), {}),
+            RevisionNotFoundError=type("RevisionNotFoundError", (base,), {}),
+            EntryNotFoundError=entry,
+            LocalEntryNotFoundError=type("LocalEntryNotFoundError", (OSError, entry), {}),
+        )
+        self.HfApi = lambda: self
+
+    def hf_hub_download(self, repo: str, file: str, revision: str | None = None) -> str:
+        if not self.reachable:
+            raise self.errors.LocalEntryNotFoundError("no network")
+        if not (self.root / repo).is_dir():
+            raise self.errors.RepositoryNotFoundError("404")
+        if revision not in (None, "main"):
+            raise self.errors.RevisionNotFoundError("404")
+        if not (self.root / repo / file).is_file():
+            raise self.errors.EntryNotFoundError("404")
+        return str(self.root / repo / file)
+
+    def create_repo(self, repo: str, *, private: bool, exist_ok: bool) -> str:
+        if not repo.startswith("me/"):
+            raise self.errors.HfHubHTTPError("403 Forbidden")
+        (self.root / repo).mkdir(parents=True, exist_ok=exist_ok)
+        return f"https://hub/{repo}"
+
+    def upload_folder(self, *, repo_id: str, folder_path: Path, allow_patterns: list[str]) -> None:
+        for name in allow_patterns:
+            shutil.copy(folder_path / name, self.root / repo_id / name)
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    made = FakeHub(tmp_path / "hub")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", made)
+    return made
+
+
+def same(a: RegistrationModel, b: RegistrationModel) -> bool:
+    return all(map(torch.equal, a.state_dict().values(), b.state_dict().values()))
+
+
+def test_a_saved_model_comes_back_with_its_class_layer_and_weights(saved):
+    model, folder = saved
+    for where in (folder, str(folder), folder / hub.FILE):
+        found = RegistrationModel.from_pretrained(where)
+        assert isinstance(found, DCP)
+        assert not found.training
+        assert (found.refine.iterations, found.refine.form) == (3, "target")
+        assert same(found, model)
+    with pytest.raises(ValueError, match="no PointNetLK class named 'DCP'"):
+        PointNetLK.from_pretrained(folder)
+
+
+def test_the_saved_layer_is_the_one_the_model_has_now(saved, tmp_path):
+    model, _ = saved
+    model.refine = SpoonfulLayer(7)
+    found = DCP.from_pretrained(model.save_pretrained(tmp_path / "again"))
+    assert found.refine.iterations == 7
+
+
+def test_a_model_goes_to_the_hub_and_back(saved, fake, tmp_path):
+    model, folder = saved
+    assert hub.push(folder, "me/dcp") == "https://hub/me/dcp"
+    for name in ("me/dcp", "hub:me/dcp", "me/dcp@main"):
+        assert same(RegistrationModel.from_pretrained(name), model)
+    pulled = hub.pull("me/dcp", tmp_path / "pulled")
+    assert same(RegistrationModel.from_pretrained(pulled), model)
+    assert (pulled / hub.CARD).read_text() == "A card.\n"
+
+
+def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path):
+    _, folder = saved
+    (fake.root / "me" / "empty").mkdir(parents=True)
+    for name, kind, message in (
+        ("me/none", ValueError, "the hub has no model me/none"),
+        ("me/empty", ValueError, "me/empty has no such file"),
+        ("me/empty@v9", ValueError, "me/empty has no such revision"),
+        ("not a name", ValueError, "no model at 'not a name'"),
+        ("http://host/x", ValueError, "needs its checksum"),
+        ("https://host/x#sha256=../../x", ValueError, "no model at"),
+    ):
+        with pytest.raises(kind, match=message):
+            hub.pull(name, tmp_path / "pulled")
+    fake.reachable = False
+    with pytest.raises(OSError, match="cannot be reached, and me/dcp is not in its cache"):
+        hub.pull("me/dcp", tmp_path / "pulled")
+    assert not (tmp_path / "pulled").exists()
+    with pytest.raises(OSError, match="the hub refused them/dcp: 403"):
+        hub.push(folder, "them/dcp")
+    with pytest.raises(ValueError, match="repo must be a hub name USER/NAME, got 'dcp'"):
+        hub.push(folder, "dcp")
+    with pytest.raises(ValueError, match=r"has no model\.safetensors"):
+        hub.push(tmp_path, "me/dcp")
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(MissingExtra, match=r"spoonful\[hub\]"):
+        DCP.from_pretrained("me/dcp")
+
+
+@pytest.mark.slow
+def test_an_address_needs_the_right_checksum(saved, tmp_path, monkeypatch):
+    pytest.importorskip("pooch")
+    model, folder = saved
+    monkeypatch.setattr(hub, "cache", lambda: tmp_path / "cache")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/{hub.FILE}"
+    digits = hashlib.sha256((folder / hub.FILE).read_bytes()).hexdigest()
+    try:
+        with pytest.raises(OSError, match="its SHA-256 is"):
+            DCP.from_pretrained(f"{address}#sha256={'0' * 64}")
+        assert not list((tmp_path / "cache" / "models").iterdir())
+        assert same(DCP.from_pretrained(f"{address}#sha256={digits}"), model)
+    finally:
+        server.shutdown()
+        server.server_close()
+    # Now from the cache.
+    assert same(DCP.from_pretrained(f"{address}#sha256={digits.upper()}"), model)
+
+
+def test_what_cannot_be_saved_or_loaded_says_why(saved, tmp_path):
+    class Layer(SpoonfulLayer):
+        pass
+
+    with pytest.raises(TypeError, match=r"refine must be plain numbers.* got Layer"):
+        small_dcp(refine=Layer()).save_pretrained(tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    write_tensors(tmp_path / "bare.safetensors", {}, {})
+    with pytest.raises(ValueError, match="does not say which model it is"):
+        DCP.from_pretrained(tmp_path / "bare.safetensors")
+    write_tensors(tmp_path / "odd.safetensors", {}, {"model": '{"class": "DCP", "arguments": 3}'})
+    with pytest.raises(DamagedFile, match="describes no model"):
+        DCP.from_pretrained(tmp_path / "odd.safetensors")
+
+
+def test_a_full_disk_leaves_the_old_file(saved, monkeypatch):
+    model, folder = saved
+    before = (folder / hub.FILE).read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        model.save_pretrained(folder)
+    assert (folder / hub.FILE).read_bytes() == before
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_the_command_pushes_and_pulls_a_shipped_model(fake, tmp_path, capsys):
+    pytest.importorskip("typer")
+    yaml = pytest.importorskip("yaml")
+    from spoonful.cli.app import run
+    from spoonful.evaluation import open_method
+
+    assert run(["models", "push", "pointnetlk", "me/lk"]) == 0
+    assert run(["models", "pull", "me/lk", str(tmp_path / "lk")]) == 0
+    about = yaml.safe_load((tmp_path / "lk" / hub.CARD).read_text().split("---")[1])
+    assert about["library_name"] == "spoonful"
+    assert about["license"] == "apache-2.0"
+    (model,) = about["model-index"]
+    assert model["results"][0]["metrics"][0]["type"] == "rotation_degrees"
+    expected = open_method("pointnetlk").weights
+    for name in (str(tmp_path / "lk"), "hub:me/lk", "label=hub:me/lk"):
+        assert open_method(name).weights == expected
+    assert run(["models", "pull", "me/none", str(tmp_path / "none")]) == 2
+    assert "the hub has no model me/none" in capsys.readouterr().err
