@@ -36,8 +36,7 @@ import torch
 from safetensors.torch import load_file
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(TESTS))
+sys.path[:0] = [str(TESTS), str(Path(__file__).parent)]
 
 from _harness import RESULTS, machine
 from data.clouds.seeds import seeds

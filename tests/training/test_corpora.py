@@ -61,3 +61,16 @@ def test_mistakes_are_named(tmp_path):
     torch.save({"points": torch.zeros(2, 8, 3), "labels": torch.zeros(3)}, tmp_path / "a.pt")
     with pytest.raises(ValueError, match="2 shapes, but 3 labels"):
         corpora.load(str(tmp_path / "a.pt"))
+
+
+def test_a_damaged_file_raises_one_error_with_its_name(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    numpy.savez(tmp_path / "a.npz", points=blobs(5).points.numpy())
+    numpy.save(tmp_path / "a.npy", blobs(5).points.numpy())
+    corpora.save(blobs(5), tmp_path / "a.pt")
+    for path in [*tmp_path.iterdir()]:
+        whole = path.read_bytes()
+        for damaged in (whole[: len(whole) // 2], whole[:60] + b"\xff" * 40 + whole[100:], b"x"):
+            path.write_bytes(damaged)
+            with pytest.raises(ValueError, match=path.name):
+                corpora.load(str(path))

@@ -169,3 +169,48 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
             checkpoint.load(tmp_path / "x.safetensors")
     with pytest.raises(FileNotFoundError, match="no checkpoint in"):
         checkpoint.load(tmp_path)
+
+
+CRAFTED = small("optimizer.ema=0.9")
+
+
+@pytest.fixture(scope="module")
+def one_step(tmp_path_factory):
+    """The folder of a run of one step, and the tensors and text of its checkpoint."""
+    folder = tmp_path_factory.mktemp("stopped")
+    train(CRAFTED, corpus=blobs(), out=folder, seconds=0, quiet=True)
+    (path,) = checkpoint.found(folder)
+    return path, *read_tensors(path)
+
+
+@pytest.mark.parametrize("change", [None, torch.zeros(3)], ids=["missing", "shape"])
+@pytest.mark.parametrize("name", ["random.pairs", "model.", "average.", "adam.exp_avg."])
+def test_a_crafted_checkpoint_raises_one_error_with_its_name(one_step, name, change):
+    path, tensors, text = one_step
+    name = next(other for other in tensors if other.startswith(name))
+    kept = {other: tensor for other, tensor in tensors.items() if other != name}
+    write_tensors(path, kept if change is None else {**kept, name: change}, text)
+    with pytest.raises(ValueError, match=path.name):
+        train(CRAFTED, corpus=blobs(), out=path.parent, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [("progress", {"step": "x"}), ("progress", {"losses": [["a"]]}), ("progress", {"epoch": -5}),
+     ("progress", {"seconds": None}), ("metrics", {"loss": None})],
+)  # fmt: skip
+def test_crafted_text_in_a_checkpoint_raises_one_error_with_its_name(one_step, part, values):
+    path, tensors, text = one_step
+    write_tensors(path, tensors, {**text, part: json.dumps(json.loads(text[part]) | values)})
+    with pytest.raises(DamagedFile, match=path.name):
+        checkpoint.load(path)
+
+
+def test_crafted_sizes_of_a_model_are_refused_before_memory_is_allocated(one_step):
+    path, tensors, text = one_step
+    for settings in ({"emb_dims": 65536}, {"n_heads": 3}):
+        config = json.loads(text["config"])
+        config["dcp"] |= settings
+        write_tensors(path, tensors, {**text, "config": json.dumps(config)})
+        with pytest.raises(ValueError, match=path.name):
+            checkpoint.load_model(path)

@@ -57,13 +57,22 @@ def load_published(path: str | Path, model: Model) -> Model:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no checkpoint at {path}")
-    content = read_tensors(path)[0] if path.suffix == ".safetensors" else _unpickled(path)
+    content = read_tensors(path)[0] if path.suffix == ".safetensors" else read_pickled(path)
     fit(model, _state_dict(content, path), path)
     return model
 
 
 def fit(model: nn.Module, state: Mapping[str, Tensor], path: Path) -> None:
     """Load weights into a model, or raise a `ValueError` that says how they differ from its own."""
+    check_fit(model, state, path)
+    try:
+        model.load_state_dict(state, strict=True)
+    except (RuntimeError, TypeError, NotImplementedError) as error:  # a tensor without values
+        raise DamagedFile(f"{path}: its tensors cannot be copied: {error}") from error
+
+
+def check_fit(model: nn.Module, state: Mapping[str, Tensor], path: Path) -> None:
+    """Raise a `ValueError` if names or shapes of weights differ from those of a model."""
     wanted = model.state_dict()
     differ = {
         "missing": wanted.keys() - state.keys(),
@@ -82,10 +91,6 @@ def fit(model: nn.Module, state: Mapping[str, Tensor], path: Path) -> None:
             f"{path} is no checkpoint of this {type(model).__name__}: of its {len(wanted)} tensors "
             f"{'; '.join(problems)}"
         )
-    try:
-        model.load_state_dict(state, strict=True)
-    except (RuntimeError, TypeError, NotImplementedError) as error:  # a tensor without values
-        raise DamagedFile(f"{path}: its tensors cannot be copied: {error}") from error
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
@@ -156,7 +161,12 @@ def _checksum(layout: Mapping[str, Any], text: Mapping[str, str], data: memoryvi
     return digest.hexdigest()
 
 
-def _unpickled(path: Path) -> Any:
+def read_pickled(path: Path) -> Any:
+    """The tensors and plain containers in a file of `torch.save`.
+
+    Raises:
+        DamagedFile: it is damaged, holds anything else, or is something else.
+    """
     content = io.BytesIO(path.read_bytes())
     try:
         return torch.load(content, map_location="cpu", weights_only=True)

@@ -17,13 +17,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from spoonful.data.protocols import Protocol
 from spoonful.models import RegistrationModel
-from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
+from spoonful.models.checkpoints import DamagedFile, check_fit, fit, read_tensors, write_tensors
 from spoonful.training import build
 from spoonful.training.config import Config, flat, from_dict
 from spoonful.training.step import under
@@ -181,13 +182,34 @@ def load(path: str | Path) -> Checkpoint:
         return Checkpoint(
             path=path,
             config=from_dict(json.loads(text["config"])),
-            protocol=json.loads(text["protocol"]),
-            progress=Progress(**json.loads(text["progress"])),
-            metrics=json.loads(text["metrics"]),
+            protocol=dict(json.loads(text["protocol"])),
+            progress=_progress(json.loads(text["progress"])),
+            metrics=_numbers(json.loads(text["metrics"])),
             tensors=tensors,
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DamagedFile(f"{path} is not a checkpoint of this version: {error}") from error
+
+
+def _progress(values: dict[str, object]) -> Progress:
+    """The progress of a run; a `ValueError` or `TypeError` if a value is of another type."""
+    found = Progress(**values)  # type: ignore[arg-type]
+    for name, default in vars(Progress()).items():
+        value = values.get(name, default)
+        kinds = (int, type(None)) if default is None else (type(default),)
+        least = default if isinstance(default, int) else 0
+        if type(value) not in kinds or (isinstance(value, int) and value < least):
+            raise ValueError(f"progress.{name} is {value!r:.50}")
+    _numbers(found.untrained)
+    _numbers(dict(enumerate(found.losses)))
+    return found
+
+
+def _numbers(values: dict[Any, float]) -> dict[Any, float]:
+    """The values, if they are a dictionary of numbers."""
+    if not all(type(value) in (int, float) for value in values.values()):
+        raise ValueError("its metrics are not all numbers")
+    return values
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> RegistrationModel:
@@ -201,7 +223,12 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Registra
     if path.is_dir() and (path / BEST).is_file():
         path = path / BEST
     checkpoint = load(path)
-    model = build.model(checkpoint.config)
+    try:
+        with torch.device("meta"):  # a crafted file could ask for more memory than there is
+            check_fit(build.model(checkpoint.config), checkpoint.weights(), checkpoint.path)
+        model = build.model(checkpoint.config)
+    except (ValueError, RuntimeError) as error:
+        raise DamagedFile(f"{checkpoint.path}: {error}") from error
     fit(model, checkpoint.weights(), checkpoint.path)
     return model.to(device).eval()
 

@@ -13,7 +13,7 @@ from spoonful.data import places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
-from spoonful.models.checkpoints import read_tensors
+from spoonful.models.checkpoints import read_pickled, read_tensors
 
 if TYPE_CHECKING:
     from spoonful.data.scans import ScanPair
@@ -94,19 +94,22 @@ def _contents(path: Path) -> dict[str, Any]:
     match path.suffix:
         case ".npy" | ".npz":
             numpy = require("numpy", extra="data", why=f"Reading {path.suffix} files")
-            loaded = numpy.load(path, allow_pickle=False)
-            if path.suffix == ".npy":
-                array = torch.from_numpy(loaded)
-                normals = {"normals": array[..., 3:]} if array.shape[-1] == 6 else {}
-                return {"points": array[..., :3], **normals}
-            arrays = {name: loaded[name] for name in loaded.files}
-            names = arrays.pop("categories", None)
-            content = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            try:
+                loaded = numpy.load(path, allow_pickle=False)
+                if path.suffix == ".npy":
+                    array = torch.from_numpy(loaded)
+                    normals = {"normals": array[..., 3:]} if array.shape[-1] == 6 else {}
+                    return {"points": array[..., :3], **normals}
+                arrays = {name: loaded[name] for name in loaded.files}
+                names = arrays.pop("categories", None)
+                content = {name: torch.from_numpy(array) for name, array in arrays.items()}
+            except Exception as error:  # damaged archives raise errors of many classes
+                raise ValueError(f"{path} is not a readable {path.suffix} file: {error}") from error
             return content if names is None else {**content, "categories": names.tolist()}
         case ".safetensors":
             return {**read_tensors(path)[0]}
         case _:
-            content = torch.load(path, map_location="cpu", weights_only=True)
+            content = read_pickled(path)
             if not isinstance(content, dict):
                 raise ValueError(f"{path} must hold tensors by name, got {type(content).__name__}")
             return content

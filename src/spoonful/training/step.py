@@ -169,13 +169,15 @@ class Stepper:
         for name, parameter in self._named.items():
             if f"adam.step.{name}" in state:
                 self._adam.state[parameter] = {
-                    kind: state[f"adam.{kind}.{name}"].to(self._device, copy=True)
+                    kind: state[f"adam.{kind}.{name}"]
+                    .to(self._device, torch.float32, copy=True)
+                    .reshape(() if kind == "step" else parameter.shape)
                     for kind in _MOMENTS
                 }
 
     def _put_average(self, values: Mapping[str, Tensor]) -> None:
         for name, average in self.average.items():
-            average.copy_(values[name])
+            average.copy_(values[name].reshape(average.shape))
 
     @torch.no_grad()
     def _put(self, values: Mapping[str, Tensor]) -> None:

@@ -24,7 +24,7 @@ from spoonful.data.corpus import Corpus
 from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.locking import locked
-from spoonful.models.checkpoints import fit
+from spoonful.models.checkpoints import DamagedFile, fit
 from spoonful.training import build, checkpoint, corpora, distributed
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
@@ -512,18 +512,24 @@ class Trainer:
         write_whole(self.folder / checkpoint.RESULT, json.dumps(content, indent=1))
 
     def _restore(self, found: checkpoint.Checkpoint) -> None:
+        """Resume from a checkpoint; a `DamagedFile` if a tensor is missing or does not fit."""
         fit(self.model, found.weights(), found.path)
-        self.stepper.restore(found.tensors)
         self.progress, self.metrics = found.progress, found.metrics
         if self.progress.best_epoch >= 0 and self.folder is not None:
             best = self.folder / checkpoint.BEST
             self.best_metrics = checkpoint.load(best).metrics
-        self.pairs.generator.set_state(found.tensors["random.pairs"])
+        if self.progress.total is None:
+            self.progress.total = self._planned()
         rank = self.group.rank
-        if f"random.cpu.{rank}" in found.tensors:
-            torch.set_rng_state(found.tensors[f"random.cpu.{rank}"])
-        if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
-            torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
+        try:
+            self.stepper.restore(found.tensors)
+            self.pairs.generator.set_state(found.tensors["random.pairs"])
+            if f"random.cpu.{rank}" in found.tensors:
+                torch.set_rng_state(found.tensors[f"random.cpu.{rank}"])
+            if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
+                torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
+        except (KeyError, RuntimeError, TypeError) as error:
+            raise DamagedFile(f"{found.path} cannot be resumed: {error}") from error
 
     def _result(self, *, finished: bool) -> TrainingResult:
         progress = self.progress
