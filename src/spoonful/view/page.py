@@ -239,7 +239,7 @@ def _payload(
         }
         if isinstance(link, GraphLayer):
             for name in {name for pair in link.pairs for name in pair}:
-                check_choice(name, number, f"links {link.name!r}")
+                check_choice(f"links {link.name!r}", name, number)
             lines["pairs"] = [[number[name] for name in pair] for pair in link.pairs]
             lines["total"] = len(link.pairs)
         else:
