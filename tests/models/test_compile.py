@@ -12,7 +12,7 @@ from spoonful.models import save_program
 # Tracing takes time for every operation: as few as show everything there is.
 SHORT = {
     small_dcp: {},
-    small_rpmnet: {"train_iterations": 1, "test_iterations": 2, "sinkhorn_iterations": 1},
+    small_rpmnet: {"train_iterations": 1, "test_iterations": 1, "sinkhorn_iterations": 1},
 }
 
 
