@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
+import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose
@@ -39,3 +42,46 @@ class Registration:
     inlier_ratio: Tensor | None = None
     status: tuple[str, ...] = ()
     extras: dict[str, Tensor] = field(default_factory=dict)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors of the result by name, as "matches", "pose.rotation" or "extras.residual"."""
+        parts: dict[str, Tensor | None] = {
+            **{f"pose.{name}": part for name, part in self.pose._asdict().items()},
+            "matches": self.matches,
+            "weights": self.weights,
+            "inlier_ratio": self.inlier_ratio,
+            **{f"extras.{name}": values for name, values in self.extras.items()},
+        }
+        if self.poses is not None:
+            parts |= {f"poses.{name}": part for name, part in self.poses._asdict().items()}
+        return {name: values for name, values in parts.items() if values is not None}
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor], status: tuple[str, ...] = ()) -> Self:
+        """The result with these tensors, named as in `tensors`."""
+        poses = None
+        if "poses.rotation" in tensors:
+            poses = Pose(tensors["poses.rotation"], tensors["poses.translation"])
+        extras = [name for name in tensors if name.startswith("extras.")]
+        return cls(
+            Pose(tensors["pose.rotation"], tensors["pose.translation"]),
+            poses=poses,
+            matches=tensors.get("matches"),
+            weights=tensors.get("weights"),
+            inlier_ratio=tensors.get("inlier_ratio"),
+            status=status,
+            extras={name.removeprefix("extras."): tensors[name] for name in extras},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Registration]) -> Self:
+        """Results of several batches as one; tensors that not all of them have are left out."""
+        every = [part.tensors() for part in parts]
+        shared = [name for name in every[0] if all(name in some for some in every)]
+        status = tuple(word for part in parts for word in part.status)
+        return cls.of({name: torch.cat([some[name] for some in every]) for name in shared}, status)
+
+    def apply(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The result with every tensor replaced by the function's result."""
+        changed = {name: function(values) for name, values in self.tensors().items()}
+        return self.of(changed, self.status)

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from spoonful.training import corpora, sweep
-from spoonful.training.__main__ import main
 from spoonful.training.presets import get
 from training.small import blobs, small
 
@@ -110,17 +109,21 @@ def test_a_cluster_runs_the_same_jobs(tmp_path, pretend):
 
 @pytest.mark.slow
 def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
+    pytest.importorskip("typer")
+    from spoonful.cli.app import run
+
     corpora.save(blobs(), tmp_path / "blobs.pt")
     config = small(f"data.corpus={tmp_path / 'blobs.pt'}", "budget.steps=4")
     (tmp_path / "small.json").write_text(json.dumps(config.as_dict()))
-    command = ["--config", str(tmp_path / "small.json"), "--seeds", "2", "--jobs", "2"]
+    command = ["sweep", "quick", "--config", str(tmp_path / "small.json")]
+    command += ["--seeds", "2", "--jobs", "2"]
     command += ["--out", str(tmp_path / "runs"), "--quiet"]
-    assert main(command) == 0
+    assert run(command) == 0
     assert capsys.readouterr().out.count("finished") == 2
     assert {p.name for p in (tmp_path / "runs").iterdir() if p.is_dir()} == {
         "small-seed0",
         "small-seed1",
     }
     began = time.monotonic()
-    assert main(command) == 0
+    assert run(command) == 0
     assert time.monotonic() - began < 2  # no process was started

@@ -22,6 +22,10 @@ from spoonful.geometry import Pose, kabsch
 
 # Matches compared each with each: the time grows with the cube of their number.
 _MOST_MATCHES = 1200
+# Groups that are formed, and the matches of each besides its seed.
+_SEEDS, _MEMBERS = 256, 12
+# How far cosines of angles between normals, and of normals with lines, may differ.
+_COSINES = 0.25
 
 
 class Hypotheses(NamedTuple):
@@ -43,9 +47,6 @@ def consensus(
     *,
     source_normals: Tensor | None = None,
     target_normals: Tensor | None = None,
-    seeds: int = 256,
-    members: int = 12,
-    normal_tolerance: float = 0.25,
 ) -> Hypotheses:
     """Poses that groups of compatible matches agree on.
 
@@ -58,9 +59,6 @@ def consensus(
         tolerance: how far two distances may differ, in the clouds' unit.
         source_normals: (K, 3), with the same inside as the target's.
         target_normals: (K, 3).
-        seeds: how many groups to form.
-        members: matches of a group, its seed apart.
-        normal_tolerance: how far cosines of angles may differ.
 
     Returns:
         `Hypotheses`, one for each seed; none for fewer than three matches.
@@ -89,11 +87,10 @@ def consensus(
         tolerance,
         source_normals=None if source_normals is None else source_normals[:_MOST_MATCHES],
         target_normals=None if target_normals is None else target_normals[:_MOST_MATCHES],
-        normal_tolerance=normal_tolerance,
     )
     common = agree * (agree @ agree)
-    seed = common.sum(1).topk(min(seeds, len(source))).indices
-    ranked = common[seed].topk(min(members, len(source) - 1))
+    seed = common.sum(1).topk(min(_SEEDS, len(source))).indices
+    ranked = common[seed].topk(min(_MEMBERS, len(source) - 1))
     weight = ranked.values / ranked.values[:, :1].clamp_min(1e-9)
     index = torch.cat([seed[:, None], ranked.indices], 1)
     weight = torch.cat([torch.ones_like(weight[:, :1]), weight], 1)
@@ -112,7 +109,6 @@ def compatible(
     *,
     source_normals: Tensor | None = None,
     target_normals: Tensor | None = None,
-    normal_tolerance: float = 0.25,
 ) -> Tensor:
     """Which pairs of matches can both be right: (K, K) ones and zeros, arguments as `consensus`.
 
@@ -122,11 +118,11 @@ def compatible(
     agree = ((a - b).abs() < tolerance) & (torch.minimum(a, b) > tolerance)
     if source_normals is not None and target_normals is not None:
         n, m = source_normals, target_normals
-        agree &= (n @ n.mT - m @ m.mT).abs() < normal_tolerance
+        agree &= (n @ n.mT - m @ m.mT).abs() < _COSINES
         # The slope of the line from i to j against the normal at i, in the one and the other.
         p = ((n * source).sum(-1, keepdim=True) - n @ source.mT) / a.clamp_min(1e-9)
         q = ((m * target).sum(-1, keepdim=True) - m @ target.mT) / b.clamp_min(1e-9)
-        alike = (p - q).abs() < normal_tolerance
+        alike = (p - q).abs() < _COSINES
         agree &= alike & alike.mT
     return agree.to(source.dtype)
 

@@ -13,7 +13,6 @@ one rotation: it gets the pose that shifts centroid onto centroid and turns noth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
@@ -134,7 +133,7 @@ class ClassicalMethod(ABC):
         start = None if init is None else Pose(*(part.unsqueeze(0) for part in init))
         with torch.no_grad():
             found = self._on_sound_pairs(_clean(batch, "{}"), _clean_pose(start, batch))
-        return _map_tensors(found, lambda value: value.squeeze(0))
+        return found.apply(lambda value: value.squeeze(0))
 
     @abstractmethod
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
@@ -233,7 +232,7 @@ class PairwiseMethod(ClassicalMethod):
                     weights=_padded(one.weights, batch.source_mask[row]),
                 )
             found.append(one)
-        return join([_map_tensors(one, lambda value: value.unsqueeze(0)) for one in found])
+        return Registration.joined([one.apply(lambda value: value.unsqueeze(0)) for one in found])
 
 
 def frame_of(batch: Batch) -> Frame:
@@ -396,63 +395,16 @@ def _padded(values: Tensor | None, mask: Tensor) -> Tensor | None:
     return whole
 
 
-def join(found: Sequence[Registration]) -> Registration:
-    """Results of several batches as one of all pairs; what not all of them have is left out."""
-    parts = [_columns(one) for one in found]
-    shared = [name for name in parts[0] if all(name in part for part in parts)]
-    status = tuple(word for one in found for word in one.status)
-    return _from_columns(
-        {name: torch.cat([part[name] for part in parts]) for name in shared}, status
-    )
-
-
 def _merge(a: Registration, rows: Tensor, b: Registration, rest: Tensor) -> Registration:
     """Two results as one of all pairs; what `b` lacks is zero in its rows."""
-    theirs = _columns(b)
-    for name, values in _columns(a).items():
-        if name in ("poses.rotation", "poses.translation"):
-            last = theirs[name.removeprefix("poses.")]
+    theirs = b.tensors()
+    for name, values in a.tensors().items():
+        if name.startswith("poses."):
+            last = theirs[name.replace("poses.", "pose.")]
             theirs[name] = last.unsqueeze(1).repeat_interleave(values.shape[1], 1)
         elif name not in theirs:
             theirs[name] = values.new_zeros(len(rest), *values.shape[1:])
-    both = join([a, _from_columns(theirs, b.status)])
+    both = Registration.joined([a, Registration.of(theirs, b.status)])
     order = torch.cat([rows, rest]).argsort()
     status = tuple(both.status[place] for place in order.tolist())
-    return replace(_map_tensors(both, lambda value: value[order]), status=status)
-
-
-def _map_tensors(found: Registration, change: Callable[[Tensor], Tensor]) -> Registration:
-    changed = {name: change(values) for name, values in _columns(found).items()}
-    return _from_columns(changed, found.status)
-
-
-def _columns(found: Registration) -> dict[str, Tensor]:
-    """The tensors of a result by name, without those that it does not have."""
-    columns = {
-        "rotation": found.pose.rotation,
-        "translation": found.pose.translation,
-        "matches": found.matches,
-        "weights": found.weights,
-        "inlier_ratio": found.inlier_ratio,
-        **{f"extras.{name}": values for name, values in found.extras.items()},
-    }
-    if found.poses is not None:
-        columns |= {f"poses.{name}": part for name, part in found.poses._asdict().items()}
-    return {name: values for name, values in columns.items() if values is not None}
-
-
-def _from_columns(columns: Mapping[str, Tensor], status: tuple[str, ...]) -> Registration:
-    """The inverse of `_columns`."""
-    extras = [name for name in columns if name.startswith("extras.")]
-    poses = None
-    if "poses.rotation" in columns:
-        poses = Pose(columns["poses.rotation"], columns["poses.translation"])
-    return Registration(
-        Pose(columns["rotation"], columns["translation"]),
-        poses=poses,
-        matches=columns.get("matches"),
-        weights=columns.get("weights"),
-        inlier_ratio=columns.get("inlier_ratio"),
-        status=status,
-        extras={name.removeprefix("extras."): columns[name] for name in extras},
-    )
+    return replace(both.apply(lambda value: value[order]), status=status)

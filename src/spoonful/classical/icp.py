@@ -22,7 +22,6 @@ from spoonful.classical.contract import (
     ClassicalMethod,
     frame_of,
     into,
-    join,
     share,
 )
 from spoonful.data.normals import estimate_normals
@@ -113,7 +112,7 @@ class ICP(ClassicalMethod):
         points = self.starts * batch.source.shape[1] + batch.target.shape[1]
         at_once = max(1, _BUDGET // points)
         rows = torch.arange(len(batch), device=batch.source.device)
-        return join(
+        return Registration.joined(
             [
                 self._solve_some(batch.part(some), None if init is None else init.at(some))
                 for some in rows.split(at_once)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spoonful.cli.train import Budget, Data, File, Limit, Out, Quiet, Settings
-from spoonful.training.command import HELP, configure, run_many
+from spoonful.training import sweep as many
+from spoonful.training.command import configure
+from spoonful.training.schedule import seconds
+from spoonful.workers import STOPPED
 
 
 def sweep(
     presets: Annotated[list[str], typer.Argument(help="Presets, as for `spoonful train`.")],
-    seeds: Annotated[str | None, typer.Option(help=HELP["seeds"])] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="A run per seed: a count (3), a list (0,4,7) or a range (10-12)."),
+    ] = None,
     grids: Annotated[
-        list[str] | None, typer.Option("--grid", metavar="A.B=C,D", help=HELP["grid"])
+        list[str] | None,
+        typer.Option("--grid", metavar="A.B=C,D", help="A run for each value of a setting."),
     ] = None,
     settings: Settings = None,
     config: File = None,
     data: Data = None,
     budget: Budget = None,
     limit: Limit = None,
-    jobs: Annotated[int, typer.Option(min=1, help=HELP["jobs"])] = 1,
-    ray: Annotated[bool, typer.Option("--ray", help=HELP["ray"])] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
+    ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
     out: Out = None,
     quiet: Quiet = False,
 ) -> None:
@@ -42,14 +51,59 @@ def sweep(
         configure(name, file=config, settings=settings or [], budget=budget, corpus=data)
         for name in presets
     ]
-    code = run_many(
-        configs,
-        out,
-        seeds=seeds,
-        grids=grids or [],
-        limit=limit,
-        jobs=jobs,
-        ray=ray,
+    states = many.sweep(
+        many.runs(configs, seeds=numbers(seeds), grid=grid(grids or [])),
+        out or Path("runs"),
+        at_once=jobs,
+        seconds=seconds(limit) if limit else None,
+        cluster=ray,
         quiet=quiet,
     )
-    raise typer.Exit(code)
+    typer.echo(many.table(states))
+    if any(run.state == "failed" for run in states):
+        raise typer.Exit(1)
+    if limit is None and any(run.state != "finished" for run in states):
+        raise typer.Exit(STOPPED)
+
+
+def numbers(text: str | None) -> list[int] | None:
+    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
+
+    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
+    ([0, 1, 2], [0, 4], [10, 11, 12], None)
+    >>> numbers("0")
+    Traceback (most recent call last):
+    ValueError: --seeds takes a count (3), a list (0,4,7) or a range (10-12); got '0'
+    """
+    if not text:
+        return None
+    found: list[int] = []
+    try:
+        if "," not in text and "-" not in text:
+            found += range(int(text))
+        else:
+            for piece in text.split(","):
+                first, _, last = piece.partition("-")
+                found += range(int(first), int(last or first) + 1)
+    except ValueError:
+        pass
+    if not found:
+        raise ValueError(
+            f"--seeds takes a count (3), a list (0,4,7) or a range (10-12); got {text!r}"
+        )
+    return found
+
+
+def grid(texts: Sequence[str]) -> dict[str, list[str]]:
+    """A grid from "name=a,b,c" texts.
+
+    >>> grid(["refine.iterations=1,2,5"])
+    {'refine.iterations': ['1', '2', '5']}
+    """
+    found = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise ValueError(f"a grid reads name=a,b,c, as in refine.iterations=1,5; got {text!r}")
+        found[name] = values.split(",")
+    return found

@@ -1,7 +1,4 @@
-"""The options of `spoonful train`, `spoonful sweep` and `python -m spoonful.training`.
-
-The three commands share the help texts, the way options become a configuration, and the runs.
-"""
+"""The options that `spoonful train`, `spoonful sweep` and `python -m spoonful.training` share."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from spoonful.training import checkpoint, presets
 from spoonful.training import config as configs
 from spoonful.training.config import Config
 from spoonful.training.schedule import clock, seconds
-from spoonful.training.sweep import runs, sweep, table
 from spoonful.training.trainer import train
 from spoonful.workers import STOPPED
 
@@ -26,10 +22,6 @@ HELP = {
     "budget": "How long: 10m, '4000 steps' or '20 epochs'.",
     "seconds": "Stop this call after that time; run the same command to resume.",
     "seed": "Of the weights and of the pairs.",
-    "seeds": "A run per seed: a count (3), a list (0,4,7) or a range (10-12).",
-    "grid": "A run for each value of a setting.",
-    "jobs": "How many runs at a time.",
-    "ray": "Run on a Ray cluster.",
     "out": "The folder of the run, or of all runs.",
     "quiet": "Show no progress.",
 }
@@ -98,49 +90,6 @@ def folder_name(config: Config) -> str:
     return re.sub(r"[^\w.=-]+", "-", f"{config.name}-seed{config.seed}")
 
 
-def numbers(text: str | None) -> list[int] | None:
-    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
-
-    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
-    ([0, 1, 2], [0, 4], [10, 11, 12], None)
-    >>> numbers("0")
-    Traceback (most recent call last):
-    ValueError: --seeds takes a count (3), a list (0,4,7) or a range (10-12); got '0'
-    """
-    if not text:
-        return None
-    found: list[int] = []
-    try:
-        if "," not in text and "-" not in text:
-            found += range(int(text))
-        else:
-            for piece in text.split(","):
-                first, _, last = piece.partition("-")
-                found += range(int(first), int(last or first) + 1)
-    except ValueError:
-        pass
-    if not found:
-        raise ValueError(
-            f"--seeds takes a count (3), a list (0,4,7) or a range (10-12); got {text!r}"
-        )
-    return found
-
-
-def grid(texts: Sequence[str]) -> dict[str, list[str]]:
-    """A grid from "name=a,b,c" texts.
-
-    >>> grid(["refine.iterations=1,2,5"])
-    {'refine.iterations': ['1', '2', '5']}
-    """
-    found = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        if not equals:
-            raise ValueError(f"a grid reads name=a,b,c, as in refine.iterations=1,5; got {text!r}")
-        found[name] = values.split(",")
-    return found
-
-
 def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool) -> int:
     """Train one model and print the result; returns the exit code."""
     folder = out or Path("runs") / folder_name(config)
@@ -160,30 +109,3 @@ def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool)
     there = weights if weights.is_file() else f"none before a validation; checkpoints in {folder}"
     print(f"weights  {there}")
     return STOPPED if limit is None and not result.finished else 0
-
-
-def run_many(
-    configs: Sequence[Config],
-    out: Path | None,
-    *,
-    seeds: str | None,
-    grids: Sequence[str],
-    limit: str | None,
-    jobs: int,
-    ray: bool,
-    quiet: bool,
-) -> int:
-    """Train many models and print a line for each; returns the exit code."""
-    states = sweep(
-        runs(configs, seeds=numbers(seeds), grid=grid(grids)),
-        out or Path("runs"),
-        at_once=jobs,
-        seconds=seconds(limit) if limit else None,
-        cluster=ray,
-        quiet=quiet,
-    )
-    print(table(states))
-    if any(run.state == "failed" for run in states):
-        return 1
-    unfinished = any(run.state != "finished" for run in states)
-    return STOPPED if limit is None and unfinished else 0

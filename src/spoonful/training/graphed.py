@@ -118,7 +118,8 @@ class GraphedSteps:
             return self._stepper(batch, lr)
         self._stepper.set_rate(lr)
         loss, norm, skipped, pose = self._step(batch)
-        return StepOutcome(loss.clone(), norm.clone(), skipped.clone(), _copied(pose))
+        copied = Pose(*(part.clone() for part in pose))
+        return StepOutcome(loss.clone(), norm.clone(), skipped.clone(), copied)
 
 
 class GraphedForward:
@@ -137,15 +138,8 @@ class GraphedForward:
         if not self._forward.fits(batch):
             return self._stepper.forward(batch)
         found = self._forward(batch)
-        return Registration(
-            _copied(found.pose),
-            matches=None if found.matches is None else found.matches.clone(),
-            weights=None if found.weights is None else found.weights.clone(),
-        )
-
-
-def _copied(pose: Pose) -> Pose:
-    return Pose(*(part.clone() for part in pose))
+        used = Registration(found.pose, matches=found.matches, weights=found.weights)
+        return used.apply(lambda values: values.clone())
 
 
 def _same_shape(one: Batch, other: Batch) -> bool:

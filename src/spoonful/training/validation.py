@@ -74,7 +74,8 @@ def validate(
         with stepper.averaged():
             for first in range(0, len(mine), _TOGETHER):
                 some = mine[first : first + _TOGETHER]
-                found = _joined([_registered(forward, one, len(batches[0])) for one in some])
+                size = len(batches[0])
+                found = Registration.joined([_registered(forward, one, size) for one in some])
                 # All at once: an error takes many small kernels, and each sum waits for the device.
                 batch = collate(some)
                 errors.update(found, batch)
@@ -108,25 +109,8 @@ def _registered(forward: Callable[[Batch], Registration], batch: Batch, size: in
         batch = collate([batch] * -(-size // count))
         batch = batch.part(slice(size))
     found = forward(batch)
-    return Registration(
-        Pose(found.pose.rotation[:count], found.pose.translation[:count]),
-        matches=None if found.matches is None else found.matches[:count],
-        weights=None if found.weights is None else found.weights[:count],
-    )
-
-
-def _joined(found: Sequence[Registration]) -> Registration:
-    """The poses and matches of many batches as those of one."""
-    matches = [one.matches for one in found if one.matches is not None]
-    weights = [one.weights for one in found if one.weights is not None]
-    return Registration(
-        Pose(
-            torch.cat([one.pose.rotation for one in found]),
-            torch.cat([one.pose.translation for one in found]),
-        ),
-        matches=torch.cat(matches) if matches else None,
-        weights=torch.cat(weights) if weights else None,
-    )
+    used = Registration(found.pose, matches=found.matches, weights=found.weights)
+    return used.apply(lambda values: values[:count])
 
 
 @torch.no_grad()

@@ -9,7 +9,6 @@ from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import (
     random_points,
     sample_surface,
-    take,
     voxel_average_to,
 )
 from spoonful.frame import Frame
@@ -57,7 +56,7 @@ def test_generators_of_the_gpu_choose_there(clouds: torch.Tensor) -> None:
         points = clouds.cuda()
         faces = torch.arange(999, device="cuda").reshape(-1, 3)
         return [
-            take(points, random_points(points, 50, generator)),
+            random_points(points, 50, generator),
             sample_surface(points[0], faces, 50, generator).points,
         ]
 

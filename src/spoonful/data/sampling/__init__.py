@@ -4,7 +4,7 @@ Every random choice takes a `torch.Generator`, on the device of the points; with
 own generator is used.
 """
 
-from spoonful.data.sampling.subsets import random_points, take
+from spoonful.data.sampling.subsets import random_points
 from spoonful.data.sampling.surface import SurfaceSample, sample_surface
 from spoonful.data.sampling.voxels import VoxelAverage, voxel_average, voxel_average_to
 
@@ -13,7 +13,6 @@ __all__ = [
     "VoxelAverage",
     "random_points",
     "sample_surface",
-    "take",
     "voxel_average",
     "voxel_average_to",
 ]
