@@ -1,11 +1,15 @@
 """Fit the constants of `confidence_of`, and test them on sources that the fit has not seen.
 
-    python benchmarks/confidence.py --data SCANS [--turns 3] [--rows rows.json]
+    python benchmarks/confidence.py --data SCANS --rows rows.jsonl [--turns 3] [--simulated 150]
 
-The pairs are those of scans.py, without normals. Each source is left out once: the constants are
-fitted to the others, and the table says how often its results are right at about one confidence.
-The constants printed last are fitted to all. `--rows` keeps the statistics of the results, and
-reads them if the file exists, so that a second run takes a second.
+The pairs are those of scans.py, simulated ones included, without normals. Each source is left out
+once: the constants are fitted to the others, and the table says how often its results are right at
+about one confidence. A source is a kind of scan: a dataset, or a simulated scene and its sensor.
+The constants printed last are fitted to all.
+
+`--rows` keeps the statistics of each result in a line of JSON. A second run reads them, computes
+only what is missing, and can be stopped at any time; `--simulated 0 --turns 0` computes nothing.
+`--save` writes the tables to results/confidence.md.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +26,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from scans import SETS, Pair, Row, is_right, pairs, reliability, turned
+from _harness import save, table
+from scans import SETS, Pair, Row, interval, is_right, pairs, reliability, turned
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
-from spoonful.pipeline.confidence import AS_GOOD
+from spoonful.pipeline.confidence import FitStatistics, confidence_of
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -34,14 +40,18 @@ from spoonful.pipeline.search import Search
 class Example(NamedTuple):
     """The statistics of one result, and whether it is right."""
 
+    key: str
+    kind: str
     origin: str
     right: bool
     support: float
     agreement: float
+    share: float
     rivals: list[float]
+    loose: bool
 
 
-def example(pair: Pair) -> Example:
+def example(key: str, pair: Pair) -> Example:
     with torch.no_grad():
         search = Search(prepare(pair.source, pair.target))
         proposals = gather(search, AUTO, None)[0] + from_start(search, None)
@@ -49,80 +59,22 @@ def example(pair: Pair) -> Example:
     pose = search.pair.frame.pose_out(found.judged.pose.at(0))
     right = is_right(pose.matrix().numpy(), pair)
     fit = found.fit
-    return Example(pair.origin or pair.kind, right, fit.support, fit.agreement, list(fit.rivals))
+    numbers = fit.support, fit.agreement, fit.share, list(fit.rivals), fit.loose
+    return Example(key, pair.kind, pair.origin or pair.kind, right, *numbers)
 
 
-def probability(examples: list[Example], constants: Tensor) -> Tensor:
-    """`confidence_of` for many results: constants are support, agreement, bias, log rivalry."""
-    support, agreement = (
-        torch.tensor([getattr(e, name) for e in examples], dtype=torch.float64)
-        for name in ("support", "agreement")
-    )
-    most = max(1, *(len(e.rivals) for e in examples))
-    rivals = torch.tensor([e.rivals + [0.0] * (most - len(e.rivals)) for e in examples])
-    value = constants[0] * (support + 1).log() + constants[1] * (agreement + 0.01).log()
-    rivals = torch.where(rivals >= AS_GOOD, 1.0, rivals.double()).clamp_min(1e-9)
-    rivalry = (constants[3].exp() * rivals.log()).exp().sum(1)
-    return (value + constants[2]).sigmoid() / (1 + rivalry)
-
-
-def fitted(examples: list[Example]) -> Tensor:
-    """The constants of greatest likelihood, drawn a little towards zero and a rivalry of e."""
-    right = torch.tensor([e.right for e in examples], dtype=torch.float64)
-    constants = torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([constants], max_iter=300, line_search_fn="strong_wolfe")
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        chance = probability(examples, constants).clamp(1e-6, 1 - 1e-6)
-        prior = constants[:2].square().sum() + (constants[3] - 1).square()
-        value = torch.nn.functional.binary_cross_entropy(chance, right) + 1e-3 * prior
-        value.backward()
-        return value
-
-    optimizer.step(loss)
-    return constants.detach()
-
-
-def rows_of(examples: list[Example], constants: Tensor) -> list[Row]:
-    chances = probability(examples, constants).tolist()
-    return [
-        Row(e.origin, "", e.right, chance >= CONFIDENT, chance, 0.0, 0.0)
-        for e, chance in zip(examples, chances, strict=True)
-    ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="the folder of scans")
-    parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
-    parser.add_argument("--every", type=int, default=8, help="take every n-th pair of 3DMatch")
-    parser.add_argument("--rows", type=Path, default=None, help="keep the statistics here")
-    arguments = parser.parse_args()
-    if arguments.rows and arguments.rows.exists():
-        examples = [Example(*row) for row in json.loads(arguments.rows.read_text())]
-    else:
-        examples = [
-            example(turned(pair, turn, normals=False))
-            for pair in pairs(arguments.data, SETS, arguments.every)
-            for turn in range(arguments.turns)
-        ]
-        if arguments.rows:
-            arguments.rows.write_text(json.dumps(examples))
-
-    unseen: list[Row] = []
-    for origin in sorted({e.origin for e in examples}):
-        others = [e for e in examples if e.origin != origin]
-        unseen += rows_of([e for e in examples if e.origin == origin], fitted(others))
-    wrong = [row for row in unseen if not row.right]
-    right = [row for row in unseen if row.right]
-    print(f"Each source left out of its own fit:\n\n{reliability(unseen)}\n")
-    print(f"Confidently wrong: {sum(bool(row.confident) for row in wrong)} of {len(wrong)}.")
-    print(f"Right but doubted: {sum(not row.confident for row in right)} of {len(right)}.\n")
-    support, agreement, bias, log_rivalry = fitted(examples)
-    print("_SUPPORT, _AGREEMENT, _BIAS, _RIVALRY = ", end="")
-    print(f"{support:.2f}, {agreement:.2f}, {bias:.2f}, {log_rivalry.exp():.2f}")
-
-
-if __name__ == "__main__":
-    main()
+def gathered(arguments: argparse.Namespace) -> list[Example]:
+    """The results in the file of rows, and those that are missing there."""
+    path = arguments.rows
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    known = {found.key: found for found in (Example(*json.loads(line)) for line in lines)}
+    every = max(1, arguments.turns)
+    for pair in pairs(arguments.data, SETS, arguments.every, arguments.simulated):
+        for turn in range(1 if pair.kind.startswith("simulated") else arguments.turns):
+            key = f"{pair.kind}|{pair.name}|{turn}"
+            if key not in known:
+                known[key] = example(key, turned(pair, turn, normals=False))
+                if path:
+                    with path.open("a") as file:
+                        file.write(json.dumps(known[key]) + "\n")
+    return list(known.values())

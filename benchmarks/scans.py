@@ -17,10 +17,17 @@ Two more sets need no files, or the same ones:
   noise, and the two share that part of its length. Right is within 5 degrees and 0.2 m.
 - `apart`: pairs that share nothing (fragments of which less than 0.03 overlap, and fragments
   against bunny scans, brought to one size). Every pose is wrong, and should be doubted.
+- `simulated`: `--simulated` pairs of each of ten kinds of scene and sensor, by
+  `spoonful.data.simulate`. In every fourth the two scans are of different scenes. Pairs that
+  another pose explains as well, that overlap by less than 0.1, or that share nothing are counted
+  apart. Right is within 5 degrees and 0.2 m (LiDAR 0.4 m, table 0.05 m).
 
 The source is turned by a uniformly random rotation first, `--turns` times. Normals that come with
 the files are left out unless `--normals` is given. Intervals are Wilson's, at 95 %; turns of one
 pair are not independent, so that with several turns the interval is for the number of pairs.
+
+`--seeds N` registers each pair with N seeds, and counts the pairs on which all give one answer:
+poses that differ from the first by less than the tolerance of the pair.
 
 `auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
 FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
@@ -52,11 +59,15 @@ from _harness import RESULTS, machine, save, table
 from spoonful.classical import presets
 from spoonful.data.clouds import Cloud, read_cloud
 from spoonful.data.sampling import voxel_average
+from spoonful.data.simulate import simulate
 from spoonful.data.threedmatch import read_log
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import register
 
-SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "apart")
+SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "apart", "simulated")
+# Kinds of scenes and sensors that are simulated.
+SIMULATED = tuple((kind, "camera") for kind in ("room", "corridor", "table", "building", "hall"))
+SIMULATED += tuple((kind, "lidar") for kind in ("room", "corridor", "hall", "facade", "building"))
 ROOMS = 12  # of each kind
 
 
@@ -95,8 +106,8 @@ class Row(NamedTuple):
     cpu: float
 
 
-def pairs(root: Path, kinds: Sequence[str], every: int) -> Iterator[Pair]:
-    """The pairs of the named sets, in the order of `SETS`."""
+def pairs(root: Path, kinds: Sequence[str], every: int, count: int = 0) -> Iterator[Pair]:
+    """The pairs of the named sets, in the order of `SETS`; `count` of each simulated kind."""
     makers = {
         "3dmatch": lambda: fragments(root, "3dmatch", every),
         "3dlomatch": lambda: fragments(root, "3dlomatch", 1),
@@ -105,6 +116,7 @@ def pairs(root: Path, kinds: Sequence[str], every: int) -> Iterator[Pair]:
         "room 40%": lambda: rooms("room 40%", 0.4),
         "room 30%": lambda: rooms("room 30%", 0.3),
         "apart": lambda: strangers(root),
+        "simulated": lambda: simulated(count),
     }
     for kind in SETS:
         if kind in kinds:
@@ -213,12 +225,37 @@ def strangers(root: Path) -> Iterator[Pair]:
             yield Pair("apart", f"{name} on {path.stem}", scan, small, None, 5, 0.01, 0.004)
 
 
+def simulated(count: int) -> Iterator[Pair]:
+    for seed in range(count):
+        for scene, sensor in SIMULATED:
+            made = simulate(scene, sensor, seed=seed, apart=seed % 4 == 3)
+            kind = "simulated"
+            if made.apart:
+                kind = "simulated, apart"
+            elif made.ambiguous[0, 1]:
+                kind = "simulated, ambiguous"
+            elif made.overlap[0, 1] < 0.1:
+                kind = "simulated, hardly overlap"
+            distance = 0.05 if scene == "table" else 0.2 if sensor == "camera" else 0.4
+            yield Pair(
+                kind,
+                f"{scene} {sensor} {seed}",
+                *made.clouds,
+                None if made.apart else made.pose(0, 1).matrix().numpy(),
+                5.0,
+                distance,
+                distance / 2,
+                made.clouds[0].points.mean(0).numpy(),
+                f"{scene} {sensor}",
+            )
+
+
 def move(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def auto(pair: Pair) -> Outcome:
-    found = register(pair.source, pair.target)
+def auto(pair: Pair, seed: int = 0) -> Outcome:
+    found = register(pair.source, pair.target, seed=seed)
     return Outcome(found.transform.numpy(), found.confident, found.confidence)
 
 
@@ -338,6 +375,12 @@ def is_right(found: np.ndarray, pair: Pair) -> bool:
     )
 
 
+def steady(pair: Pair, seeds: int) -> bool:
+    """True if the poses of all seeds are within the tolerance of the first one's."""
+    first, *others = (auto(pair, seed).transform for seed in range(seeds))
+    return all(is_right(other, pair._replace(truth=first)) for other in others)
+
+
 def attempt(method: Callable[[Pair], Outcome], pair: Pair) -> Row:
     wall, cpu = time.perf_counter(), time.process_time()
     found = method(pair)
@@ -374,7 +417,7 @@ def report(method: str, rows: list[Row], turns: int) -> list[list[str]]:
             return [f"{some} of {of}", interval(some / of, of / turns)] if known else ["-", "-"]
 
         says = own[0].confident is not None
-        line = [method, kind, *counted(len(right), len(own), kind != "apart")]
+        line = [method, kind, *counted(len(right), len(own), "apart" not in kind)]
         line += counted(sum(bool(row.confident) and not row.right for row in own), len(own), says)
         line += counted(sum(not row.confident for row in right), len(right), says)
         line += [f"{np.median([row.seconds for row in own]):.2f}"]
@@ -416,6 +459,8 @@ def main() -> None:
     parser.add_argument("--normals", action="store_true", help="keep the normals of the files")
     parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
     parser.add_argument("--every", type=int, default=2, help="take every n-th pair of 3DMatch")
+    parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
+    parser.add_argument("--seeds", type=int, default=None, help="compare the answers of N seeds")
     parser.add_argument("--threads", type=int, default=None, help="of torch")
     parser.add_argument("--limit", type=int, default=None, help="pairs of each set, at most")
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS / 'scans-cpu.md'}")
@@ -426,19 +471,27 @@ def main() -> None:
     methods = {name: METHODS[name]() for name in arguments.methods}
     rows: dict[str, list[Row]] = {name: [] for name in methods}
     counts: dict[str, int] = {}
-    for given in pairs(arguments.data, arguments.sets, arguments.every):
+    same: dict[str, list[bool]] = {}
+    for given in pairs(arguments.data, arguments.sets, arguments.every, arguments.simulated):
         counts[given.kind] = counts.get(given.kind, 0) + 1
         if counts[given.kind] > (arguments.limit or math.inf):
             continue
         for turn in range(arguments.turns):
             pair = turned(given, turn, arguments.normals)
+            if arguments.seeds:
+                same.setdefault(pair.kind, []).append(steady(pair, arguments.seeds))
+                continue
             for name, method in methods.items():
                 row = attempt(method, pair)
                 rows[name].append(row)
-                if not row.right and (pair.kind != "apart" or row.confident):
+                if not row.right and ("apart" not in pair.kind or row.confident):
                     doubt = {None: "", True: ", CONFIDENT", False: ", doubted"}[row.confident]
                     print(f"{name}: {pair.kind} {pair.name} wrong{doubt}", flush=True)
 
+    if arguments.seeds:
+        for kind, alike in same.items():
+            print(f"{kind}: {sum(alike)} of {len(alike)} have one answer from all seeds")
+        return
     lines = [line for name in methods for line in report(name, rows[name], arguments.turns)]
     text = table(HEADER, lines)
     if "auto" in methods:

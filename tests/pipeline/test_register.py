@@ -134,22 +134,6 @@ def test_different_objects_are_doubted():
 
 
 @pytest.mark.slow
-def test_a_network_is_asked_in_doubt_and_only_then(scans, monkeypatch):
-    asked = []
-
-    def network(search, init):
-        asked.append(1)
-        return [Proposal("rpmnet", Pose.identity(1))]
-
-    monkeypatch.setitem(proposers.PROPOSERS, "rpmnet", network)
-    assert register(scans[0], scans[1]).confident
-    assert not asked
-    line = torch.linspace(0, 1, 500, dtype=torch.float64).unsqueeze(1) * torch.ones(3)
-    assert not register(line, line + 1).confident
-    assert asked == [1]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rpmnet", "dcp-v2"])
 def test_shipped_networks_register_the_demo(method):
     pair = built_in_pair(torch.Generator().manual_seed(0))

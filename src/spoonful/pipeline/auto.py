@@ -20,7 +20,7 @@ from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
 from spoonful.neighbors import Index
-from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
+from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
@@ -37,13 +37,7 @@ from spoonful.pipeline.confidence import (
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
-from spoonful.pipeline.proposers import (
-    AUTO,
-    IN_DOUBT,
-    PROPOSERS,
-    from_start,
-    gather,
-)
+from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
@@ -127,9 +121,6 @@ def register(
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, given)
         found = ranked(search, proposals, start)
-        if method == "auto" and confidence_of(found.fit) < CONFIDENT:
-            more, took = gather(search, IN_DOUBT, given)
-            found, seconds = ranked(search, proposals + more, start), seconds | took
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)

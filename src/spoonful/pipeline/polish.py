@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
 
@@ -11,6 +14,8 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
 from spoonful.pipeline.prepare import Pair, chosen, normals_at
 
+# The normals (N, 3) of the target points at some positions (N,).
+_Facing: TypeAlias = Callable[[Tensor], Tensor]
 # Source points used in a round.
 _POINTS = 8000
 # A pose has settled when distances, in voxels, change by less.
@@ -45,25 +50,29 @@ def polish(
         latter, see `plane_covariance`; in voxels, float64.
     """
     fine = pair.target.fine
-    normals = normals_at(fine.points, fine) if normals is None else normals
+    known = normals_at(fine.points, fine) if normals is None else normals
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):
-        refined = _icp(some, fine, normals, refined, reach, rounds)
-    facing = normals[fine.nearest(target.points.float()).index]
+        refined = _icp(some, fine, lambda index: known[index], refined, reach, rounds)
+
+    def facing(index: Tensor) -> Tensor:
+        """Normals of some target points: those of the nearest points of the fine grid."""
+        return known[fine.nearest(target.points[index].float()).index]
+
     some = some_of(source, _POINTS, generator)
     final = _icp(some, target, facing, refined, _REACH, rounds // 2).at(0)
     return refined.at(0), final, _covariance(some.double(), target, facing, final)
 
 
-def _covariance(source: Tensor, target: Index, normals: Tensor, pose: Pose) -> Tensor:
+def _covariance(source: Tensor, target: Index, facing: _Facing, pose: Pose) -> Tensor:
     """The covariance of the last fit, with the noise estimated from the distances to planes."""
     near = target.nearest(pose.apply(source).to(target.points.dtype), reach=_REACH)
     kept = near.squared_distance.isfinite()
     if int(kept.sum()) <= 6:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)
-    onto, facing = target.points[near.index].double(), normals[near.index].double()
-    return plane_covariance(source, onto, facing, pose, mask=kept)
+    onto, normals = target.points[near.index].double(), facing(near.index).double()
+    return plane_covariance(source, onto, normals, pose, mask=kept)
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
@@ -74,14 +83,14 @@ def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _icp(
-    source: Tensor, target: Index, normals: Tensor, pose: Pose, reach: float, rounds: int
+    source: Tensor, target: Index, facing: _Facing, pose: Pose, reach: float, rounds: int
 ) -> Pose:
     """Point-to-plane ICP in float64 with Tukey's weights of the distances to planes."""
-    points, facing = target.points.double(), normals.double()
+    points = target.points.double()
 
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = target.nearest(moved.to(target.points.dtype), reach=reach)
-        n = facing[near.index]
+        n = facing(near.index).double()
         gap = ((moved - points[near.index]) * n).sum(-1)
         weight = tukey(gap.abs(), reach) * near.squared_distance.isfinite()
         return Matches(points[near.index], near.squared_distance.double(), weight, n)

@@ -2,7 +2,7 @@
 
 A proposer takes a `Search` and answers with poses between its two scans, in voxels. They need not
 be good: all are settled and judged alike. To add a method, write such a function and name it in
-`PROPOSERS`; name it in `AUTO` to have it asked every time, or in `IN_DOUBT`.
+`PROPOSERS`; name it in `AUTO` if `auto` should ask it.
 """
 
 from __future__ import annotations
@@ -116,10 +116,6 @@ LOCAL: tuple[str, ...] = ("icp", "small_gicp", "rpmnet", "dcp-v2")
 
 AUTO: tuple[str, ...] = ("consensus",)
 """What `auto` asks, besides trying the clouds as they are given."""
-
-IN_DOUBT: tuple[str, ...] = ("rpmnet",)
-"""What `auto` asks as well where it doubts its answer: it takes longer than all the rest."""
-
 
 def gather(
     search: Search, names: Sequence[str], init: Pose | None
