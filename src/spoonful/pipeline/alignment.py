@@ -14,7 +14,7 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud
 from spoonful.extras import require
 from spoonful.files import json_ready
-from spoonful.geometry import Pose, hat
+from spoonful.geometry import Pose, Similarity, hat
 from spoonful.pipeline.measures import SurfaceDistance, surface_distance
 from spoonful.pipeline.posefile import write_pose
 from spoonful.view.markup import escaped
@@ -91,6 +91,10 @@ class Alignment:
         covariance: (6, 6) of the last fit: turn in radians, then shift, in the source's frame; see
             `spoonful.geometry.covariance`. It is of the points' noise alone, not of a wrong match,
             and zero along what the surfaces leave free. None if it was not estimated.
+        scale: the factor that was found for the source, `target ~ s R source + t`; 1 if it was not
+            searched for. `source` and `matches` are those of the scaled source.
+        scale_deviation: standard deviation of the scale as a share of it, of the points' noise
+            alone; None if the scale was not searched for.
     """
 
     pose: Pose
@@ -112,6 +116,8 @@ class Alignment:
     voxel: float = 0.0
     notes: tuple[str, ...] = ()
     covariance: Tensor | None = None
+    scale: float = 1.0
+    scale_deviation: float | None = None
 
     def __repr__(self) -> str:
         """The main numbers and the pose, without the long matches, candidates and clouds."""
@@ -149,8 +155,13 @@ class Alignment:
 
     @property
     def transform(self) -> Tensor:
-        """`T_target_source`, (4, 4) float64."""
-        return self.pose.matrix()
+        """`T_target_source`, (4, 4) float64; its upper left part is `s R`."""
+        return self.matrix_of(self.pose)
+
+    def matrix_of(self, pose: Pose) -> Tensor:
+        """The 4x4 that scales the source as it was given, then moves it by `pose`."""
+        scale = torch.tensor(self.scale, dtype=torch.float64)
+        return Similarity(pose.rotation, pose.translation, scale).matrix()
 
     @property
     def confident(self) -> bool:
@@ -177,16 +188,16 @@ class Alignment:
         return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
 
     def apply(self, points: Any) -> Any:
-        """Move (N, 3) points of the source to the target's frame.
+        """Scale and move (N, 3) points of the source to the target's frame.
 
         Tensors give tensors and arrays arrays, in their own dtype; the sum is done in float64.
         """
         if isinstance(points, Tensor):
-            moved = self.pose.apply(points.detach().to("cpu", torch.float64))
+            moved = self.pose.apply(self.scale * points.detach().to("cpu", torch.float64))
             return moved.to(points.device, points.dtype)
         np = require("numpy", extra="data", why="Moving arrays")
         array = np.asarray(points)
-        placed = self.pose.apply(torch.from_numpy(array.astype(np.float64))).numpy()
+        placed = self.pose.apply(self.scale * torch.from_numpy(array.astype(np.float64))).numpy()
         return placed.astype(array.dtype) if array.dtype.kind == "f" else placed
 
     def summary(self, **about: Any) -> dict[str, Any]:
@@ -201,6 +212,8 @@ class Alignment:
         whole = {
             **about,
             "T_target_source": self.transform.tolist(),
+            "scale": self.scale,
+            "scale_deviation": self.scale_deviation,
             "method": self.method,
             "reason": self.reason,
             "inlier_ratio": self.inlier_ratio,
@@ -219,7 +232,7 @@ class Alignment:
             "covariance": None if self.covariance is None else self.covariance.tolist(),
             "deviation_degrees": self.deviation.degrees if self.deviation else None,
             "deviation": self.deviation.length if self.deviation else None,
-            "poses": {name: pose.matrix().tolist() for name, pose in self.poses.items()},
+            "poses": {name: self.matrix_of(pose).tolist() for name, pose in self.poses.items()},
             "candidates": [
                 {"name": c.name, "score": c.score, "seconds": c.seconds} for c in self.candidates
             ],

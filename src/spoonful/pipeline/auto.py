@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, Similarity
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT, Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
@@ -44,6 +45,7 @@ from spoonful.pipeline.proposers import (
     from_start,
     gather,
 )
+from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
@@ -62,11 +64,12 @@ def register(
     target: object,
     *,
     method: str = "auto",
-    init: Pose | None = None,
+    init: Pose | Similarity | None = None,
     voxel: float | None = None,
     seed: int = 0,
     source_normals: object = None,
     target_normals: object = None,
+    scale: str | None = None,
 ) -> Alignment:
     """The pose that maps `source` onto `target`, and how far it can be trusted.
 
@@ -86,6 +89,8 @@ def register(
         source_normals: (N, 3), where the source does not carry its own. Normals are used if both
             clouds have them, and are then taken to point to the same side of a surface in both.
         target_normals: (M, 3), likewise.
+        scale: "auto" also finds the factor by which the source must be scaled, `Alignment.scale`;
+            `init` may then be a `Similarity`. None keeps the clouds' scales.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
@@ -116,6 +121,19 @@ def register(
         as_cloud(target, name="target", normals=target_normals, seed=seed),
     )
     sizes = _sizes(clouds)
+    if scale is not None:
+        if scale != "auto":
+            raise ValueError(f"scale must be None or 'auto', got {scale!r}")
+        near = init.rigid() if isinstance(init, Similarity) else init
+
+        def rigid(scaled: Cloud, quick: bool) -> Alignment:
+            quickly = "consensus" if quick and method == "auto" else method
+            return register(scaled, clouds[1], method=quickly, init=near, voxel=voxel, seed=seed)
+
+        first = 1.0 if init is not None else None
+        first = float(init.scale) if isinstance(init, Similarity) else first
+        found = register_scaled(*clouds, rigid, start=first, seed=seed)
+        return replace(found, seconds=time.perf_counter() - began)
     given = None if init is None else pose_from_matrix(_matrix(init), "init")
     start = given or Pose.identity(dtype=torch.float64)
 
