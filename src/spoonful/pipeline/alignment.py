@@ -160,8 +160,11 @@ class Alignment:
 
     def matrix_of(self, pose: Pose) -> Tensor:
         """The 4x4 that scales the source as it was given, then moves it by `pose`."""
+        return self._with_scale(pose).matrix()
+
+    def _with_scale(self, pose: Pose) -> Similarity:
         scale = torch.tensor(self.scale, dtype=torch.float64)
-        return Similarity(pose.rotation, pose.translation, scale).matrix()
+        return Similarity(pose.rotation, pose.translation, scale)
 
     @property
     def confident(self) -> bool:
@@ -247,7 +250,7 @@ class Alignment:
         """Write the pose and `summary(**about)` as JSON, which `read_pose` and `--init` read."""
         rest = self.summary(**about)
         del rest["T_target_source"]
-        return write_pose(path, self.pose, **rest)
+        return write_pose(path, self._with_scale(self.pose), **rest)
 
     def show(self, **options: Any) -> None:
         """Raise an error that names `spoonful.pipeline.report.show`, which replaces this method."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,6 +34,7 @@ from spoonful.pipeline.confidence import (
     units_hint,
     warnings_of,
 )
+from spoonful.pipeline.gravity import UP, Narrowed, narrowed
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.posefile import pose_from_matrix
@@ -70,6 +71,7 @@ def register(
     source_normals: object = None,
     target_normals: object = None,
     scale: str | None = None,
+    up: str | None = None,
 ) -> Alignment:
     """The pose that maps `source` onto `target`, and how far it can be trusted.
 
@@ -91,6 +93,8 @@ def register(
         target_normals: (M, 3), likewise.
         scale: "auto" also finds the factor by which the source must be scaled, `Alignment.scale`;
             `init` may then be a `Similarity`. None keeps the clouds' scales.
+        up: the axis that points up in both clouds, "z" or "-y", or "auto" for the largest floor in
+            each: only poses that hardly tilt the source are considered. None considers all.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
@@ -114,6 +118,8 @@ def register(
     began = time.perf_counter()
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if up is not None and up not in UP:
+        raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
     if voxel is not None and not 0 < voxel < math.inf:
         raise ValueError(f"voxel must be positive and finite, got {voxel}")
     clouds = (
@@ -125,10 +131,11 @@ def register(
         if scale != "auto":
             raise ValueError(f"scale must be None or 'auto', got {scale!r}")
         near = init.rigid() if isinstance(init, Similarity) else init
+        options: dict[str, Any] = {"init": near, "voxel": voxel, "seed": seed, "up": up}
 
         def rigid(scaled: Cloud, quick: bool) -> Alignment:
             quickly = "consensus" if quick and method == "auto" else method
-            return register(scaled, clouds[1], method=quickly, init=near, voxel=voxel, seed=seed)
+            return register(scaled, clouds[1], method=quickly, **options)
 
         first = 1.0 if init is not None else None
         first = float(init.scale) if isinstance(init, Similarity) else first
@@ -141,13 +148,18 @@ def register(
         pair = prepare(*clouds, voxel, seed)
         search = Search(pair)
         searched = time.perf_counter() - began
-        proposals, seconds = gather(search, AUTO if method == "auto" else [method], given)
+        names = AUTO if method == "auto" else (method,)
+        proposals, seconds = gather(search, names, given)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, given)
-        found = ranked(search, proposals, start)
+        level = Narrowed(proposals, None)
+        if up is not None:
+            level = narrowed(search, proposals, up, names, given)
+        found = ranked(search, level.proposals, start)
         if method == "auto" and confidence_of(found.fit) < CONFIDENT:
             more, took = gather(search, IN_DOUBT, given)
-            found, seconds = ranked(search, proposals + more, start), seconds | took
+            more = more if level.upright is None else level.upright.kept(more)
+            found, seconds = ranked(search, level.proposals + more, start), seconds | took
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -180,14 +192,14 @@ def register(
         radius=pair.voxel,
         overlap=fit.share,
         confidence=confidence_of(fit),
-        warnings=tuple(warnings_of(pair, fit, found.freedom, sizes)),
+        warnings=(*warnings_of(pair, fit, found.freedom, sizes), *level.warnings),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
         matches=_matches(pair, search, final),
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
-        notes=notes_of(*clouds),
+        notes=(*notes_of(*clouds), *level.notes),
         covariance=pair.frame.covariance_out(spread),
     )
 
