@@ -98,7 +98,7 @@ def narrowed(
     own = upright.kept(proposals) + upright.propose(search, names, init)
     if not any(len(each.pose.rotation) for each in own):
         why = f"up {up}: no pose keeps the source upright, so all poses were considered"
-        return Narrowed(proposals, None, (why,))
+        return Narrowed(proposals, None, *((), (why,)) if up == "auto" else ((why,), ()))
     best, free = search.judge(own), search.judge(proposals)
     tilt = float(upright.tilt(free.pose)[0])
     if tilt > _TILT and float(free.score[0]) > _BETTER * float(best.score[0]):

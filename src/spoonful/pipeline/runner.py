@@ -18,6 +18,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.data.clouds.formats import format_of
+from spoonful.data.clouds.splats import is_splats
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
@@ -243,6 +244,8 @@ def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: 
     """Write the source at the pose that was found, and add to `not_kept` what the file lacks."""
     result = moved(scaled(shape, found.scale) if found.scale != 1 else shape, found.pose)
     not_kept += lost(path, result)
+    if is_splats(result.fields) and "f_rest_0" in result.fields:
+        not_kept.append("the turn of view-dependent colours (f_rest)")
     if isinstance(result, Mesh) and not format_of(Path(path)).meshes:
         result = moved(found.source, found.pose)
     if isinstance(result, Mesh):

@@ -194,7 +194,7 @@ def _closeness(fit: Similarity, p: Tensor, q: Tensor, reach: float) -> Tensor:
 
 
 def _apart(a: float, b: float) -> float:
-    """By which factor two scales differ, at least 1."""
+    """The factor by which two scales differ, at least 1."""
     return max(a / b, b / a)
 
 

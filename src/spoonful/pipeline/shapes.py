@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,8 +12,10 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh
+from spoonful.data.clouds.splats import grown, is_splats, turned
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
+from spoonful.pipeline.alignment import turn_of
 
 
 def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
@@ -27,17 +30,25 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
         header.scales, header.offsets = header.scales * factor, header.offsets * factor
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor, header=header)
-    return replace(shape, points=shape.points * factor, header=header)
+    fields = grown(shape.fields, factor) if is_splats(shape.fields) else shape.fields
+    return replace(shape, points=shape.points * factor, header=header, fields=fields)
 
 
 def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
-    """The shape at `pose`, its normals turned with it, computed in float64."""
+    """The shape at `pose`, its normals and splats turned with it, computed in float64."""
     if isinstance(shape, Mesh):
         return replace(shape, vertices=_moved(shape.vertices, pose), fields=_turned(shape, pose))
     points = _moved(shape.points, pose)
     normals = shape.normals
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
+    if is_splats(shape.fields):
+        turn = turn_of(pose.rotation)
+        half = math.radians(turn.degrees) / 2
+        x, y, z = (math.sin(half) * part for part in turn.axis or (0.0, 0.0, 0.0))
+        # Their colours are columns already.
+        columns = turned(shape.fields, (math.cos(half), x, y, z))
+        return replace(shape, points=points, normals=None, colors=None, fields=columns)
     return replace(shape, points=points, normals=normals)
 
 
