@@ -17,21 +17,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _harness import save, table
-from scans import SETS, Pair, Row, interval, is_right, pairs, reliability, turned
+from scans import SETS, Pair, is_right, pairs, turned
 from spoonful.geometry import Pose
-from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
-from spoonful.pipeline.confidence import FitStatistics, confidence_of
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -68,7 +63,6 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
     path = arguments.rows
     lines = path.read_text().splitlines() if path and path.exists() else []
     known = {found.key: found for found in (Example(*json.loads(line)) for line in lines)}
-    every = max(1, arguments.turns)
     for pair in pairs(arguments.data, SETS, arguments.every, arguments.simulated):
         for turn in range(1 if pair.kind.startswith("simulated") else arguments.turns):
             key = f"{pair.kind}|{pair.name}|{turn}"

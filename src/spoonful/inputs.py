@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose, nearest_rotation
+from spoonful.geometry import Pose, Similarity, nearest_rotation
 from spoonful.geometry.checks import check_is_tensor, check_tensor
 
 # A rotation may be off by this much: it may have been rounded for a text file.
@@ -27,8 +27,41 @@ def rigid_pose(matrix: Any, name: str = "pose") -> Pose:
     return Pose(nearest_rotation(checked[:3, :3]), checked[:3, 3].clone())
 
 
+def scaled_pose(matrix: Any, name: str = "pose") -> Similarity:
+    """Check a 4x4 or 3x4 matrix and take it apart into rotation, translation and scale, float64.
+
+    >>> scaled_pose([[2, 0, 0, 5], [0, 2, 0, 0], [0, 0, 2, 0]]).scale
+    tensor(2., dtype=torch.float64)
+    """
+    value = _homogeneous(matrix, name).clone()
+    determinant = torch.linalg.det(value[:3, :3])
+    # A reflection has no scale: the check of the pose names it.
+    scale = determinant.where(determinant > 0, 1.0).pow(1 / 3)
+    value[:3, :3] /= scale
+    return Similarity(*rigid_pose(value, name), scale)
+
+
 def rigid_matrix(matrix: Any, name: str = "pose") -> Tensor:
     """The matrix as (4, 4) float64 on the CPU; raises unless it is a rigid motion."""
+    value = _homogeneous(matrix, name)
+    rotation = value[:3, :3]
+    determinant = float(torch.linalg.det(rotation))
+    off = float((rotation @ rotation.T - torch.eye(3, dtype=torch.float64)).abs().max())
+    if off > _OFF or determinant < 0:
+        scale = abs(determinant) ** (1 / 3)
+        gram = rotation @ rotation.T / max(scale, 1e-300) ** 2
+        if float((gram - torch.eye(3, dtype=torch.float64)).abs().max()) > _OFF or scale < 1e-12:
+            what = f"is not a rotation (R R^T differs from the identity by {off:.2g})"
+        elif abs(scale - 1) > _OFF:
+            what = f"scales by {scale:.4g}: use --scale auto, or bring the clouds to one unit first"
+        else:
+            what = f"is a reflection (determinant {determinant:.3g})"
+        raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
+    return value
+
+
+def _homogeneous(matrix: Any, name: str) -> Tensor:
+    """The matrix as (4, 4) float64; raises unless it has the shape and last row of a pose."""
     try:
         # At once in float64: a list of floats would be made float32.
         value = torch.as_tensor(matrix, dtype=torch.float64, device="cpu").detach()
@@ -46,19 +79,6 @@ def rigid_matrix(matrix: Any, name: str = "pose") -> Tensor:
         numbers = " ".join(f"{number:.4g}" for number in value[3].tolist())
         why = "; it looks column-major: transpose it" if turned else ""
         raise ValueError(f"{name} must have 0 0 0 1 as its last row, got {numbers}{why}")
-    rotation = value[:3, :3]
-    determinant = float(torch.linalg.det(rotation))
-    off = float((rotation @ rotation.T - torch.eye(3, dtype=torch.float64)).abs().max())
-    if off > _OFF or determinant < 0:
-        scale = abs(determinant) ** (1 / 3)
-        gram = rotation @ rotation.T / max(scale, 1e-300) ** 2
-        if float((gram - torch.eye(3, dtype=torch.float64)).abs().max()) > _OFF or scale < 1e-12:
-            what = f"is not a rotation (R R^T differs from the identity by {off:.2g})"
-        elif abs(scale - 1) > _OFF:
-            what = f"scales by {scale:.4g}; bring the clouds to one unit first"
-        else:
-            what = f"is a reflection (determinant {determinant:.3g})"
-        raise ValueError(f"{name} must be a rigid motion: its 3x3 part {what}")
     return value
 
 

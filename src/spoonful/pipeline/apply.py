@@ -11,11 +11,11 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud, Mesh
 from spoonful.extras import require
 from spoonful.geometry import Pose
-from spoonful.pipeline.shapes import moved
+from spoonful.pipeline.shapes import moved, scaled
 
 
-def apply_pose(pose: Pose, value: Any) -> Any:
-    """A moved copy of `value`, of its own type.
+def apply_pose(pose: Pose, value: Any, *, scale: float = 1.0) -> Any:
+    """A scaled and moved copy of `value`, of its own type.
 
     Accepted are (..., 3) tensors and arrays, `Cloud` and `Mesh` of this package, and objects of
     Open3D, trimesh and PyVista, whose normals turn with them. Tensors and arrays keep their dtype;
@@ -24,6 +24,7 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     Args:
         pose: rotation (3, 3) and translation (3,).
         value: what to move; it is not changed.
+        scale: what to multiply coordinates by before they are moved.
 
     Raises:
         ValueError: an array is not (..., 3).
@@ -35,15 +36,16 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     """
     pose = Pose(*(part.detach().to("cpu", torch.float64) for part in pose))
     if isinstance(value, Cloud | Mesh):
-        return moved(value, pose)
+        return moved(value if scale == 1 else scaled(value, scale), pose)
     if isinstance(value, Tensor):
         points = value.detach().to("cpu", torch.float64)
         dtype = value.dtype if value.is_floating_point() else torch.float64
-        return pose.apply(_checked(points)).to(value.device, dtype)
+        return pose.apply(scale * _checked(points)).to(value.device, dtype)
     library, matrix = type(value).__module__.split(".")[0], pose.matrix().numpy()
     if library == "open3d":
         result = value.clone() if hasattr(value, "clone") else copy.deepcopy(value)
-        return result.transform(matrix)
+        return result.scale(scale, matrix[:3, 3] * 0).transform(matrix)
+    matrix[:3, :3] *= scale
     if library == "trimesh":
         return value.copy().apply_transform(matrix)
     if library == "pyvista":
@@ -52,7 +54,8 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     array = np.asarray(value)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"cannot move a {type(value).__name__}: give (N, 3) points or a cloud")
-    placed = pose.apply(_checked(torch.from_numpy(array.astype(np.float64)))).numpy()
+    points = _checked(torch.from_numpy(array.astype(np.float64)))
+    placed = pose.apply(scale * points).numpy()
     return placed.astype(array.dtype) if array.dtype.kind == "f" else placed
 
 

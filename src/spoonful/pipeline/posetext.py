@@ -15,16 +15,16 @@ import re
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, Similarity
 from spoonful.models.heads import rotation_from_xyzw
 
 
-def matrix_text(pose: Pose) -> str:
+def matrix_text(pose: Pose | Similarity) -> str:
     """The 4x4 matrix, a row a line, as CloudCompare and `numpy.loadtxt` read it."""
     return "".join(" ".join(map(_text, row)) + "\n" for row in pose.matrix().tolist())
 
 
-def ros_text(pose: Pose) -> str:
+def ros_text(pose: Pose | Similarity) -> str:
     """A `geometry_msgs/TransformStamped` in YAML.
 
     >>> print(ros_text(Pose.identity()))
@@ -35,7 +35,7 @@ def ros_text(pose: Pose) -> str:
       rotation: {x: 0, y: 0, z: 0, w: 1}
     <BLANKLINE>
     """
-    x, y, z = map(_text, pose.translation.tolist())
+    x, y, z = map(_text, _rigid(pose).translation.tolist())
     qx, qy, qz, qw = map(_text, quaternion(pose.rotation).tolist())
     return (
         "header: {frame_id: target}\nchild_frame_id: source\ntransform:\n"
@@ -44,14 +44,25 @@ def ros_text(pose: Pose) -> str:
     )
 
 
-def g2o_text(pose: Pose) -> str:
+def g2o_text(pose: Pose | Similarity) -> str:
     """Two vertices, as `gtsam.readG2o(file, is3D=True)` reads them."""
     return f"VERTEX_SE3:QUAT 0 0 0 0 0 0 0 1\nVERTEX_SE3:QUAT 1 {seven_text(pose)}\n"
 
 
-def seven_text(pose: Pose) -> str:
+def seven_text(pose: Pose | Similarity) -> str:
     """Translation and unit quaternion, "x y z qx qy qz qw"."""
+    pose = _rigid(pose)
     return " ".join(map(_text, [*pose.translation.tolist(), *quaternion(pose.rotation).tolist()]))
+
+
+def _rigid(pose: Pose | Similarity) -> Pose:
+    if isinstance(pose, Pose):
+        return pose
+    if float(pose.scale) != 1:
+        raise ValueError(
+            f"this format cannot hold a scale ({float(pose.scale):g}): use .json or .txt"
+        )
+    return pose.rigid()
 
 
 WRITERS = {".txt": matrix_text, ".yaml": ros_text, ".yml": ros_text, ".g2o": g2o_text}

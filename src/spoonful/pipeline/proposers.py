@@ -117,6 +117,7 @@ LOCAL: tuple[str, ...] = ("icp", "small_gicp", "rpmnet", "dcp-v2")
 AUTO: tuple[str, ...] = ("consensus",)
 """What `auto` asks, besides trying the clouds as they are given."""
 
+
 def gather(
     search: Search, names: Sequence[str], init: Pose | None
 ) -> tuple[list[Proposal], dict[str, float]]:
