@@ -454,7 +454,7 @@ def _register(
             described[names[j], edge],
             described[names[i], edge],
             seed,
-            starts and starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
+            None if starts is None else _between(starts[names[i]], starts[names[j]]),
         )
         for (i, j), edge in edges.items()
     ]
@@ -468,6 +468,12 @@ def _register(
             files = {end: row[end] for end in ("source", "target")}
             found.append(row | {"source": source, "target": target, "files": files})
     return found, failures, len(pairs) - len(edges), list(edges.values())
+
+
+def _between(target: Pose, source: Pose) -> list[list[float]]:
+    """The 4x4 from one scan to another, from their poses."""
+    found: list[list[float]] = target.inverse().compose(source).matrix().tolist()
+    return found
 
 
 def _describe(
@@ -539,11 +545,11 @@ def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) 
         for row, kept in zip(rows, solution.kept, strict=True):
             i, j = index[row["source"]], index[row["target"]]
             if kept and i in group:
-                files = row["files"].values()
-                for file in files:
+                source, target = row["files"]["source"], row["files"]["target"]
+                for file in (source, target):
                     if file not in surfaces:
                         surfaces[file] = load_surface(file)
-                pairs.append((i, j, *(surfaces[file] for file in files)))
+                pairs.append((i, j, surfaces[source], surfaces[target]))
         for scan, pose in refine({scan: poses[scan] for scan in group}, pairs).items():
             poses[scan] = pose
     off = [
