@@ -1,6 +1,8 @@
 """Are scans put together rightly, how fast, and are wrong pairs found?
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
+    spoonful data simulate building --kind building --sensor lidar --scans 200
+    python benchmarks/align.py --sets simulated --simulated building
 
 SCANS is the folder of `benchmarks/scans.py`. Every scan is turned and shifted at random first, and
 its normals are left out. The sets:
@@ -11,6 +13,8 @@ its normals are left out. The sets:
 - `both`: both folders thrown together. There must be two groups. Pairs within a folder are taken
   from the sets before, if these are measured too; the time is then that of the rest.
 - `apart`: one scan of each source of `pairs`, brought to one size. Nothing belongs together.
+- `simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is right within
+  5 degrees and 0.3 m.
 
 The error of a pose is that after the frame is fitted to the truth of the whole group: the turn in
 degrees, and the distance of the scan's centroid.
@@ -39,10 +43,9 @@ from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
 
 SETS = ("kitchen", "bunny", "both", "apart")
+MORE = "simulated"
 # A pair is right within these: degrees, and a distance in metres.
-RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01)}
-
-
+RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01), MORE: (5.0, 0.3)}
 COUNT = 10  # scans that share nothing
 
 
@@ -95,6 +98,19 @@ def apart(root: Path) -> list[Scan]:
     return found
 
 
+def simulated(folder: Path) -> list[Scan]:
+    scans = json.loads((folder / "scene.json").read_text())["scans"]
+    return [
+        Scan(
+            MORE,
+            Path(scan["file"]).stem,
+            read_cloud(folder / scan["file"]),
+            Pose.from_matrix(torch.tensor(scan["pose"], dtype=torch.float64)),
+        )
+        for scan in scans
+    ]
+
+
 def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, Pose]]:
     """Write the scans, each moved at random, unless they are there already.
 
@@ -138,7 +154,7 @@ def errors(
     here, there = [], []
     for name in group:
         # The centroid and three more points about it hold the turn as well.
-        size = 1.0 if truth[name][0] == "kitchen" else 0.05
+        size = 0.05 if truth[name][0] == "bunny" else 1.0
         points = found.centers[name] + size * torch.cat([torch.zeros(1, 3), torch.eye(3)]).to(
             torch.float64
         )
@@ -175,8 +191,7 @@ def measure(kind: str, scans: list[Scan], place: Path, workers: int, seed: int) 
     if kind in RIGHT:
         off = errors(found, found.groups[0], truth)
         turn = f"{max(pair[0] for pair in off):.2f}"
-        unit = 100 if kind == "kitchen" else 1000
-        name = "cm" if kind == "kitchen" else "mm"
+        unit, name = (1000, "mm") if kind == "bunny" else (100, "cm")
         shift = f"{unit * max(pair[1] for pair in off):.2f} {name}"
         rms = math.sqrt(sum(pair[1] ** 2 for pair in off) / len(off))
         mean = f"{unit * rms:.2f} {name}"
@@ -206,12 +221,16 @@ COLUMNS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--simulated", type=Path)
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, MORE], default=SETS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
+    for kind in options.sets:
+        if (options.simulated if kind == MORE else options.data) is None:
+            parser.error(f"{kind} needs {'--simulated' if kind == MORE else '--data'}")
     makers = {
         "kitchen": kitchen,
         "bunny": bunny,
@@ -221,7 +240,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as place:
         for kind in options.sets:
-            scans = makers[kind](options.data)
+            scans = simulated(options.simulated) if kind == MORE else makers[kind](options.data)
             rows.append(measure(kind, scans, Path(place), options.workers, options.seed))
             print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
     text = table(COLUMNS, rows)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
+from spoonful.align.candidates import best, similar
 from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
@@ -29,7 +30,6 @@ from spoonful.align.scans import (
     DescribeJob,
     ReadJob,
     describe_scan,
-    features,
     load_surface,
     read_scan,
 )
@@ -48,8 +48,6 @@ ORDERS = ("any", "sequence")
 # All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
 _ALL_PAIRS = 30
 _SIMILAR = 10
-# Points of a scan that likeness of scans is computed from.
-_LIKENESS = 400
 # In a sequence each scan is registered with so many before it: two, so that loops can close.
 _BEFORE = 2
 # A scan with fewer voxels on a pair's grid is never placed with confidence.
@@ -265,14 +263,14 @@ def _align(
     held = None if fixed is None else Path(fixed).resolve()
     copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
+    centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     if starts is not None:
         for copy, original in copies.items():
             if not same(starts[copy], starts[original]):
                 raise ValueError(
                     f"init has different poses for {copy} and {original}, which have equal content"
                 )
-    edges, failures, skipped, grids = _register(stages, names, scans, order, starts, seed)
-    centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
+    edges, failures, skipped, grids = _register(stages, names, scans, centers, order, starts, seed)
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
     first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
@@ -424,6 +422,7 @@ def _register(
     stages: _Stages,
     names: Sequence[str],
     scans: Mapping[str, Row],
+    centers: Mapping[str, Tensor],
     order: str,
     starts: Mapping[str, Pose] | None,
     seed: int,
@@ -433,16 +432,17 @@ def _register(
     Also how many pairs were not tried, and the edges of the grids.
     """
     given = all(scans[name]["normals"] for name in names)
-    pairs = list(itertools.combinations(range(len(names)), 2))
     if order == "sequence":
-        pairs = [(i, j) for i, j in pairs if j - i <= _BEFORE]
-    elif len(names) > _ALL_PAIRS and starts is not None:
-        places = [starts[n].apply(torch.tensor([scans[n]["center"]]).double())[0] for n in names]
-        pairs = _best(-torch.cdist(torch.stack(places), torch.stack(places)))
-    elif len(names) > _ALL_PAIRS:
+        pairs = [(i, j) for j in range(len(names)) for i in range(max(0, j - _BEFORE), j)]
+    elif len(names) <= _ALL_PAIRS:
+        pairs = list(itertools.combinations(range(len(names)), 2))
+    elif starts is not None:
+        places = torch.stack([starts[name].apply(centers[name][None])[0] for name in names])
+        pairs = best(-torch.cdist(places, places), _SIMILAR)
+    else:
         own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
-        pairs = _similar([described[name, own[name]] for name in names])
+        pairs = similar([described[name, own[name]] for name in names], _SIMILAR)
     rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
     tried = [pair for pair in pairs if _comparable(*rows[pair])]
     edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
@@ -454,7 +454,7 @@ def _register(
             described[names[j], edge],
             described[names[i], edge],
             seed,
-            starts and starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
+            None if starts is None else _between(starts[names[i]], starts[names[j]]),
         )
         for (i, j), edge in edges.items()
     ]
@@ -468,6 +468,12 @@ def _register(
             files = {end: row[end] for end in ("source", "target")}
             found.append(row | {"source": source, "target": target, "files": files})
     return found, failures, len(pairs) - len(edges), list(edges.values())
+
+
+def _between(target: Pose, source: Pose) -> list[list[float]]:
+    """The 4x4 from one scan to another, from their poses."""
+    found: list[list[float]] = target.inverse().compose(source).matrix().tolist()
+    return found
 
 
 def _describe(
@@ -520,28 +526,6 @@ def _comparable(*pair: Row) -> bool:
     return min(counts) >= _FEW
 
 
-def _similar(described: Sequence[str]) -> list[tuple[int, int]]:
-    """The pairs of each scan with those whose features are most like its own."""
-    some = []
-    for path in described:
-        found = features(path)
-        some.append(found[:: max(1, len(found) // _LIKENESS)][:_LIKENESS].sqrt())
-    alike = torch.zeros(len(some), len(some))
-    for i, j in itertools.combinations(range(len(some)), 2):
-        likeness = some[i] @ some[j].mT
-        both = likeness.amax(1).mean() + likeness.amax(0).mean()
-        alike[i, j] = alike[j, i] = both
-    return _best(alike)
-
-
-def _best(alike: Tensor) -> list[tuple[int, int]]:
-    """The pairs of each scan with those that it is most alike, by an (S, S) table."""
-    alike = alike.clone().fill_diagonal_(-torch.inf)
-    best = alike.topk(min(_SIMILAR, len(alike) - 1), dim=1).indices
-    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row}
-    return sorted(pairs)
-
-
 def _edge(row: Row, index: Mapping[str, int]) -> Edge:
     return Edge(
         index[row["source"]],
@@ -561,11 +545,11 @@ def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) 
         for row, kept in zip(rows, solution.kept, strict=True):
             i, j = index[row["source"]], index[row["target"]]
             if kept and i in group:
-                files = row["files"].values()
-                for file in files:
+                source, target = row["files"]["source"], row["files"]["target"]
+                for file in (source, target):
                     if file not in surfaces:
                         surfaces[file] = load_surface(file)
-                pairs.append((i, j, *(surfaces[file] for file in files)))
+                pairs.append((i, j, surfaces[source], surfaces[target]))
         for scan, pose in refine({scan: poses[scan] for scan in group}, pairs).items():
             poses[scan] = pose
     off = [

@@ -65,7 +65,7 @@ def write_report(
         if not members:
             continue
         ends = {name: _about(found, name) for name in members}
-        placed = [ends[name].apply(surfaces[name].index.points.double()) for name in members]
+        placed = [ends[name].apply(surfaces[name].grid.points.double()) for name in members]
         turned = [surfaces[name].normals.double() @ ends[name].rotation.mT for name in members]
         residuals = _residuals(placed, turned, 2 * found.spacing)
         everything = torch.cat(placed)
@@ -81,7 +81,7 @@ def write_report(
             layers.append(
                 CloudLayer(
                     name if len(found.groups) == 1 else f"{name} (group {k})",
-                    surface.index.points[keep].double() + center,
+                    surface.grid.points[keep].double() + center,
                     surface.normals[keep],
                     residual[keep].nan_to_num(0.0),
                     poses=[

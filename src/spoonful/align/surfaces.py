@@ -30,12 +30,12 @@ class Surface(NamedTuple):
     """The points of a scan on a grid, about its centre.
 
     Attributes:
-        index: (N, 3) points, in the files' unit.
+        grid: (N, 3) points, in the files' unit.
         normals: (N, 3) unit vectors of either sign.
         edge: of the grid, in the files' unit.
     """
 
-    index: Index
+    grid: Index
     normals: Tensor
     edge: float
 
@@ -87,14 +87,14 @@ def _normal_equations(
     source: Surface, target: Surface, here: Pose, there: Pose, middle: Tensor, reach: float
 ) -> tuple[Tensor, Tensor]:
     """The sums of J^T J (6, 6) and J^T r (6,) over the matches of two scans."""
-    points = source.index.points
+    points = source.grid.points
     points = points[:: max(1, len(points) // _POINTS)].double()
     moved = there.inverse().compose(here).apply(points)
-    near = target.index.nearest(moved.float(), reach=reach)
+    near = target.grid.nearest(moved.float(), reach=reach)
     on = near.squared_distance.isfinite()
     index = near.index[on]
     normal = target.normals[index].double()
-    gap = ((moved[on] - target.index.points[index].double()) * normal).sum(-1)
+    gap = ((moved[on] - target.grid.points[index].double()) * normal).sum(-1)
     weight = tukey(gap.abs(), reach)
     facing = normal @ there.rotation.mT
     arm = there.apply(moved[on]) - middle

@@ -277,7 +277,7 @@ def colors(layers: Sequence[CloudLayer]) -> list[Shade]:
     ['#d55e00', '#0072b2']
     """
     taken = {layer.color for layer in layers}
-    out = []
+    out: list[Shade] = []
     for layer in layers:
         color = layer.color
         if color is None:

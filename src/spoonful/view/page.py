@@ -231,10 +231,10 @@ def _payload(
         layer.name: k for k, (layer, path) in enumerate(zip(layers, own, strict=True)) if path
     }
     for i, link in enumerate(links):
-        color = link.color or ("green", "pink")[i % 2]
+        tint = link.color or ("green", "pink")[i % 2]
         lines: dict[str, Any] = {
             "name": clean(link.name),
-            "color": shade(color, f"color of links {link.name!r}"),
+            "color": shade(tint, f"color of links {link.name!r}"),
             "visible": bool(link.visible),
         }
         if isinstance(link, GraphLayer):
