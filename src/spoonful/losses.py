@@ -155,8 +155,9 @@ def match_loss(
         matches: (..., N, 3) the place each source point was matched to (`Registration.matches`).
         truth: (..., 3, 3) true poses.
         source: (..., N, 3).
-        norm: "distance" for Euclidean lengths; "l1" (REGTR, Yew and Lee 2022) and "l2" for the mean
-            over coordinates of |d| and of d^2, as in `point_loss`.
+        norm: "distance" for Euclidean lengths; "l1" and "l2" for the mean over coordinates of |d|
+            and of d^2, as in `point_loss`. (REGTR, Yew and Lee 2022, has the sum of |d|: three
+            times "l1".)
         mask: (..., N) bool, False where a point is padding or has no counterpart in the target.
         reduction: "mean" over all clouds, or "none".
 
@@ -266,10 +267,10 @@ def circle_loss(
 ) -> Tensor:
     """`mean_i log(1 + sum_p exp(b_p (d_ip - P)) sum_n exp(b_n (Q - d_in)))`: circle loss.
 
-    Sun et al. 2020, on distances d of unit features as Predator (Huang et al. 2021) has it: p are
-    the target points near to point i, n those far from it, and the weights b_p = G (d_ip - P) and
+    Sun et al. 2020, on distances d of unit features as in Predator (Huang et al. 2021): p are the
+    target points near to point i, n those far from it, and the weights b_p = G (d_ip - P) and
     b_n = G (Q - d_in), at least 0, are constants. Rows (source points) and columns (target points)
-    count alike.
+    count alike. Predator's code also divides by G, and its sums count each other pair as exp(0).
 
     Args:
         source: (..., N, C) features, normalised here.

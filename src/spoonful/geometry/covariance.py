@@ -50,7 +50,7 @@ def covariance(
         target: (..., N, 3), the match of each source point.
         pose: the result of the fit of these points with these weights.
         weights: (..., N), those of the fit; equal if None.
-        mask: (..., N) bool, that of the fit.
+        mask: (..., N) bool, that of the fit (padding: there is no packed form).
         noise: standard deviation of the error of a match along one axis: a number, (...) for each
             cloud or (..., N) for each match. (If both clouds have noise: the root of the sum of
             their squares.) None estimates one value for each cloud from the residuals.

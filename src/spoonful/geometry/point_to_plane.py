@@ -47,10 +47,10 @@ def point_to_plane(
         target: (..., N, 3), a point of the plane that each source point belongs to.
         normals: (..., N, 3), unit normals of those planes.
         weights: (..., N), >= 0; equal if None.
-        mask: (..., N) bool; False removes a point.
+        mask: (..., N) bool; False removes a point (padding: there is no packed form).
         start: the pose to improve; the identity if None.
         source_normals: (..., N, 3), unit normals of the source. If given, the step is that of the
-            symmetric distance (Rusinkiewicz 2019), which is exact on surfaces that are spheres:
+            symmetric distance (Rusinkiewicz 2019), which is zero for any two points of a sphere:
             each normal is the sum of the two, turned to the same side.
 
     Returns:
