@@ -12,10 +12,13 @@ import torch
 
 from models.helpers import make_batch, small_dcp
 from scripts import load_benchmark
+from spoonful.batch import Batch
 from spoonful.extras import MissingExtra
 from spoonful.geometry import Pose
 from spoonful.models import RegistrationModel, save_program
+from spoonful.models.clouds import stack
 from spoonful.models.export import atan2_by_atan, svd_by_arithmetic
+from spoonful.models.neighborhoods import ball, knn
 from spoonful.registration import Registration
 
 
@@ -69,19 +72,38 @@ def test_the_program_of_the_documentation_finds_the_models_pose(tmp_path, monkey
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     model = small_dcp(pointer="identity").eval()  # a small graph: converting takes seconds
-    save_program(model, tmp_path / "dcp.onnx", points=(24, 24))
-    batch = make_batch(1, 24, 24)
-    source, target = 30 * batch.source[0] + 5, 30 * batch.target[0]
-    for name, cloud in (("source", source), ("target", target)):
-        np.save(tmp_path / f"{name}.npy", cloud.numpy())
+    save_program(model, tmp_path / "dcp.onnx")
     page = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "export.md", "exec"), found := {})
-    expected = model.register(source, target, polish=0).pose
-    for name, near in (("rotation", 1e-4), ("translation", 1e-2)):
-        value = torch.from_numpy(found[name])
-        torch.testing.assert_close(value, getattr(expected, name), rtol=0, atol=near)
+    for sizes in ((24, 24), (40, 33)):
+        batch = make_batch(1, *sizes)
+        source, target = 30 * batch.source[0] + 5, 30 * batch.target[0]
+        for name, cloud in (("source", source), ("target", target)):
+            np.save(tmp_path / f"{name}.npy", cloud.numpy())
+        exec(compile(code, "export.md", "exec"), found := {})
+        expected = model.register(source, target, polish=0).pose
+        for name, near in (("rotation", 1e-4), ("translation", 1e-2)):
+            value = torch.from_numpy(found[name])
+            torch.testing.assert_close(value, getattr(expected, name), rtol=0, atol=near)
+
+
+@pytest.mark.slow
+def test_neighbourhoods_can_be_exported_for_any_number_of_points():
+    class Around(torch.nn.Module):
+        def forward(self, a, b):
+            both = stack(Batch(a, b))
+            found = knn(both.points, 5, mask=both.mask), ball(both.points, 0.3, 8, mask=both.mask)
+            return [both.split(index)[0].sort(-1).values for index in found]
+
+    def clouds(n, m):
+        return torch.rand(1, n, 3), torch.rand(1, m, 3)
+
+    free = ({1: torch.export.Dim.DYNAMIC}, {1: torch.export.Dim.DYNAMIC})
+    program = torch.export.export(Around(), clouds(37, 31), dynamic_shapes=free, strict=False)
+    for pair in (clouds(30, 24), clouds(24, 30), clouds(26, 26)):
+        for found, expected in zip(program.module()(*pair), Around()(*pair), strict=True):
+            assert torch.equal(found, expected)
 
 
 @pytest.mark.slow

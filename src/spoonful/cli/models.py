@@ -94,14 +94,15 @@ def export_model(
         Path, typer.Argument(help="File to write: NAME.pt2 for torch, NAME.onnx for ONNX.")
     ],
     points: Annotated[
-        int, typer.Option(help="Points of each cloud; the file is for this number.")
-    ] = 1024,
+        int | None,
+        typer.Option(help="Points of each cloud, for a file of this size.", show_default="any"),
+    ] = None,
 ) -> None:
     """Export a model as a program that runs without this package.
 
     [bold]Examples[/bold]
 
-      spoonful models export dcp-v2 dcp.onnx --points 1024
+      spoonful models export dcp-v2 dcp.onnx
 
       spoonful models export runs/mine mine.pt2 --points 717
     """
@@ -111,7 +112,7 @@ def export_model(
     # torch warns of its own deprecated names and of packages that are not needed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
-        path = save_program(network, file, points=(points, points))
+        path = save_program(network, file, points=None if points is None else (points, points))
     typer.echo(f"wrote {path}, {path.stat().st_size / 2**20:.1f} MiB")
 
 

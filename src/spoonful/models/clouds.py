@@ -52,10 +52,11 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
         raise TypeError(f"batch must be a Batch(source, target), got {type(batch).__name__}")
     batch.check()
     source, target = batch.source, batch.target
-    size = max(source.shape[1], target.shape[1])
+    size = torch.sym_max(source.shape[1], target.shape[1])
     mask = None
     if (
-        source.shape[1] != target.shape[1]
+        isinstance(size, torch.SymInt)  # exported for any number of points
+        or source.shape[1] != target.shape[1]
         or batch.source_mask is not None
         or batch.target_mask is not None
     ):

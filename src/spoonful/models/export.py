@@ -55,21 +55,22 @@ def save_program(
     model: RegistrationModel,
     path: str | os.PathLike[str],
     *,
-    points: tuple[int, int] = (1024, 1024),
+    points: tuple[int, int] | None = None,
 ) -> Path:
     """Write a model's inference path as a program that needs nothing of Spoonful.
 
-    It takes one pair of clouds of fixed sizes, as the network sees them (centred, in the unit
-    ball), with normals for a model that reads them, and returns rotation (1, 3, 3) and translation
-    (1, 3). What else `RegistrationModel.register` does, draw points, scale and polish, is left to
-    the program's user.
+    It takes one pair of clouds, as the network sees them (centred, in the unit ball), with normals
+    for a model that reads them. It returns rotation (1, 3, 3) and translation (1, 3). The other
+    steps of `RegistrationModel.register` (drawing points, scaling, polishing) are not included.
 
     Args:
         model: any registration model; written in eval mode, and left in the mode it is in.
         path: `.pt2` for `torch.export.load`, and from there for C++; `.onnx` for ONNX runtimes,
             with inputs `source`, `target` and perhaps `source_normals`, `target_normals`, and
             outputs `rotation`, `translation`. docs/export.md has a program that calls one.
-        points: of the source and of the target.
+        points: of the source and of the target, for a program of these sizes alone. None is for
+            any number; the larger cloud then needs at least as many points as the model has
+            neighbours (20 for DCP, 64 for RPM-Net), and torch 2.6 or newer is needed.
 
     Returns:
         The file's path.
@@ -81,19 +82,24 @@ def save_program(
     suffix = Path(path).suffix
     if suffix not in (".pt2", ".onnx"):
         raise ValueError(f"path must end in .pt2 or .onnx, got {os.fspath(path)!r}")
-    if not isinstance(points, (tuple, list)) or len(points) != 2 or min(points) < 3:
+    if points is not None and (
+        not isinstance(points, (tuple, list)) or len(points) != 2 or min(points) < 3
+    ):
         raise ValueError(f"points must be two numbers, at least 3 and 3, got {points}")
     if suffix == ".onnx":
         for module in ("onnx", "onnxscript"):
             require(module, extra="onnx", why="Writing ONNX files")
     device = next(model.parameters(), torch.empty(0)).device
-    sizes = (*points, *points) if model.needs_normals else points
+    if points is None and not hasattr(torch.export.Dim, "DYNAMIC"):
+        raise ValueError("points must be two numbers, because torch is older than 2.6")
+    sizes = (points or (1037, 1031)) * (2 if model.needs_normals else 1)
     # Only shapes are read. A tensor that came twice would be taken for one input.
     inputs = tuple(torch.zeros(1, size, 3, device=device) for size in sizes)
+    shapes = None if points else tuple({1: torch.export.Dim.DYNAMIC} for _ in inputs)
     content = io.BytesIO()
     # Kernels of our own would be needed wherever the program runs.
     with evaluating(model), torch.no_grad(), kernels.disabled():
-        program = torch.export.export(Inference(model), inputs)
+        program = torch.export.export(Inference(model), inputs, dynamic_shapes=shapes, strict=False)
         if suffix == ".pt2":
             torch.export.save(program, content)
         else:
