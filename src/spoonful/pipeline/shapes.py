@@ -25,6 +25,7 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     if hasattr(header, "scales"):  # LAS: the steps of its coordinates
         header = copy.deepcopy(header)
         header.scales, header.offsets = header.scales * factor, header.offsets * factor
+    header = _with_sensor(header, Pose.identity(dtype=torch.float64), factor)
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor, header=header)
     return replace(shape, points=shape.points * factor, header=header)
@@ -38,7 +39,15 @@ def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
     normals = shape.normals
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
-    return replace(shape, points=points, normals=normals)
+    return replace(shape, points=points, normals=normals, header=_with_sensor(shape.header, pose))
+
+
+def _with_sensor(header: Any, pose: Pose, factor: float = 1.0) -> Any:
+    """The header of a PCD file with its viewpoint scaled and moved; any other as it is."""
+    if not hasattr(header, "viewpoint"):
+        return header
+    rotation, translation = (part.double().numpy() for part in pose)
+    return header.moved(rotation, translation, factor)
 
 
 def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:
