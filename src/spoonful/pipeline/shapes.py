@@ -14,6 +14,8 @@ from spoonful.data.clouds import Cloud, Mesh
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 
+_PORTION = 1 << 20  # points that are moved at a time, to use little memory
+
 
 def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     """Multiply all coordinates; a factor of 0.001 turns millimetres into metres.
@@ -65,7 +67,10 @@ def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:
 
 def _moved(points: Tensor, pose: Pose) -> Tensor:
     """The moved points; in float32 if they were float32 and rounding loses nothing."""
-    result = pose.apply(points.to(torch.float64))
-    extent = float((result.amax(0) - result.amin(0)).max())
-    rounding = float(result.abs().max()) * 2**-24
+    result = torch.empty_like(points, dtype=torch.float64)
+    for part, given in zip(result.split(_PORTION), points.split(_PORTION), strict=True):
+        part.copy_(pose.apply(given.to(torch.float64)))
+    low, high = result.aminmax(dim=0)
+    extent = float((high - low).max())
+    rounding = float(torch.maximum(high, -low).max()) * 2**-24
     return result if rounding > 1e-5 * extent else result.to(points.dtype)

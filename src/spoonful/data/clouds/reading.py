@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from spoonful.data.clouds.formats import FORMATS, Format, format_of, function
-from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh, Tell, quiet
+from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh, Tell, finite_rows, quiet
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import random_points
 from spoonful.data.sampling.common import unit
@@ -177,7 +177,7 @@ def _blaming(path: Path, opening: str = "", hint: str = "") -> Iterator[None]:
 
 def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
     """Which rows are finite, (V,) bool; an error unless that is all or the rest may go."""
-    finite = vertices.isfinite().all(-1)
+    finite = finite_rows(vertices)
     bad = int((~finite).sum())
     if bad and not drop_nonfinite:
         raise ValueError(

@@ -34,6 +34,11 @@ def quiet(done: int, total: int) -> None:
     """Show no progress."""
 
 
+def finite_rows(points: Tensor) -> Tensor:
+    """Which rows of (N, 3) are finite, (N,) bool; in portions, to use little memory."""
+    return torch.cat([part.isfinite().all(-1) for part in points.split(1 << 20)])
+
+
 class CloudFileError(ValueError):
     """A file does not hold what it should; the message opens with the file's name."""
 
