@@ -361,6 +361,23 @@ def test_one_process_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
         align([tmp_path], tmp_path / "out", workers=1)
 
 
+def test_the_folder_is_held_while_the_command_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spoonful.cli import align as command
+
+    def write(found: object, out: Path, **options: object) -> list[Path]:
+        with pytest.raises(FolderInUse), locked(out / "work"):
+            pass
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "align", lambda *files, **options: None)
+    monkeypatch.setattr(command, "write", write)
+    for k in range(2):
+        write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
+    assert run(["align", str(tmp_path), "--out", str(tmp_path / "out")]) == 130
+
+
 @pytest.mark.slow
 def test_the_command_resumes_writes_and_says_what_is_doubtful(
     views: tuple[Path, dict[str, Pose], Aligned], capsys: pytest.CaptureFixture[str]

@@ -76,6 +76,19 @@ def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> No
     assert err == ""
 
 
+def test_a_terminal_shows_the_stages(scans: Path) -> None:
+    write_cloud("big.las", Cloud(box().repeat(200, 1)))
+    told: list[tuple[str, int, int]] = []
+    request = runner.Request("big.las", "target.pcd", output="out.las", report="out.html")
+    runner.run(request, lambda *now: told.append(now))
+    assert list(dict.fromkeys(name for name, _, _ in told)) == [
+        "reading the source", "reading the target", "registering", "writing: aligned",
+        "writing: report",
+    ]  # fmt: skip
+    assert ("reading the source", 65_536, 120_000) in told
+    assert ("writing: aligned", 120_000, 120_000) in told
+
+
 @pytest.mark.slow
 def test_the_real_registration_finds_the_pose_of_two_partial_scans(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch

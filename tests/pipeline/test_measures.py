@@ -8,6 +8,7 @@ import torch
 
 from pipeline.standins import aligned
 from spoonful.geometry import Pose
+from spoonful.pipeline import measures
 from spoonful.pipeline.measures import surface_distance
 from view.helpers import box, turn
 
@@ -49,3 +50,11 @@ def test_a_result_and_its_record_have_it() -> None:
     record = found.summary()
     assert record["surface_rmse"] == found.surface.rmse <= found.radius
     assert record["surface_median"] == found.surface.median
+
+
+def test_more_points_than_float32_can_count_are_measured():
+    # 2^24 + 1 is not a float32; the points are one row, seen as many.
+    many = torch.tensor([[1.0, 2, 3]], dtype=torch.float64).expand(50_000_000, 3)
+    found = surface_distance(many[:5], many, Pose.identity(dtype=torch.float64), 1.0)
+    assert found.rmse == 0
+    assert len(measures._some(many, 20_000)) == 20_000

@@ -18,7 +18,7 @@ import pytest
 from scripts import paths
 from serve.conftest import Site, httpx, running
 from spoonful.serve import Limits
-from spoonful.serve.connections import SeldomFilter
+from spoonful.serve.connections import FILTERED, SeldomFilter
 
 Files = dict[str, tuple[str, bytes]]
 
@@ -137,6 +137,7 @@ def test_idle_uploads_do_not_hold_the_workers(files: Files) -> None:
     with running(limits=Limits(workers=1, stall_seconds=60)) as server:
         slow = [connect(server, HEADER, FORM) for _ in range(20)]
         assert server.post(files).status_code == 200
+        assert not [*server.folder().glob("upload-*")]  # they use no disk
         for client in slow:
             client.close()
 
@@ -158,6 +159,12 @@ def test_a_log_passes_each_message_now_and_then(caplog: pytest.LogCaptureFixture
         time.sleep(0.4)
     said = [record.getMessage() for record in caplog.records]
     assert said == ["bad request 0", "bad request 0 (and 999 more like it)"]
+
+
+def test_the_log_of_bad_forms_is_limited_too() -> None:
+    from python_multipart import multipart
+
+    assert multipart.__name__ in FILTERED
 
 
 @pytest.mark.slow

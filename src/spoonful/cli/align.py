@@ -10,10 +10,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spoonful.align.folder import ORDERS, Aligned, align, list_scans, plan
+from spoonful.align.folder import ORDERS, WORK, Aligned, align, list_scans, plan
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
 from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit
+from spoonful.locking import locked
 from spoonful.pipeline.lengths import UNITS, length
 
 # Names of a group that are printed.
@@ -111,15 +112,16 @@ def align_command(
             scans, out, order=order, fixed=fixed, init=init, workers=workers, seed=seed,
             progress=tell,
         )  # fmt: skip
-        written = write(
-            found,
-            out,
-            voxel=spacing,
-            graph=graph,
-            unit=unit,
-            command=command,
-            progress=tell,
-        )
+        with locked(out / WORK):  # no other process aligns while the files are written
+            written = write(
+                found,
+                out,
+                voxel=spacing,
+                graph=graph,
+                unit=unit,
+                command=command,
+                progress=tell,
+            )
     if as_json:
         typer.echo(json.dumps(summary(found) | {"written": list(map(str, written))}, indent=1))
     else:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from spoonful.cli.answer import line, next_step, show, show_local
 from spoonful.data.clouds.formats import format_of
@@ -116,8 +124,8 @@ def register_command(
         report=str(report or ""),
     )
     new = [path.parent for path in (output, pose, report) if path and not path.parent.exists()]
-    with _waiting(as_json):
-        outputs = run(request)
+    with stages(as_json) as tell:
+        outputs = run(request, tell)
     found = outputs.alignment
     if as_json:
         written = {name: str(path) for name, path in outputs.written.items()}
@@ -188,11 +196,22 @@ def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None
 
 
 @contextmanager
-def _waiting(quiet: bool) -> Iterator[None]:
-    """Show a spinner on a terminal."""
+def stages(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Show the stages of a command on a terminal, each with a bar and the time left."""
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status("registering"):
-        yield
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                for task in tasks.values():  # the stages before are complete
+                    bars.update(task, total=1, completed=1)
+                tasks[stage] = bars.add_task(stage, total=None)
+            if total:
+                bars.update(tasks[stage], completed=done, total=total)
+
+        yield tell

@@ -49,7 +49,7 @@ def serve_command(
     import uvicorn
 
     from spoonful.serve import Limits, make_app
-    from spoonful.serve.connections import SeldomFilter, server_options
+    from spoonful.serve.connections import FILTERED, SeldomFilter, server_options
 
     local = is_local(host)
     if not local and not allow_network:
@@ -81,7 +81,7 @@ def serve_command(
         app, log_level="warning", access_log=False, server_header=False,
         timeout_graceful_shutdown=3, **server_options(limits),
     )  # fmt: skip
-    for logger in ("uvicorn.error", "asyncio"):
+    for logger in FILTERED:
         logging.getLogger(logger).addFilter(SeldomFilter())
 
     class Announced(uvicorn.Server):

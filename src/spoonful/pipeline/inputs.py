@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh, read
+from spoonful.data.clouds.types import finite_rows
 from spoonful.data.sampling.common import unit
 from spoonful.extras import require
 
@@ -63,7 +64,7 @@ def as_cloud(
                 f"{name}_normals must have the shape of {name}, {tuple(points.shape)}, "
                 f"got {tuple(own.shape)}"
             )
-    finite = points.isfinite().all(-1)
+    finite = finite_rows(points)
     if own is not None:
         own = unit(own.detach().to("cpu", torch.float64))
         # A normal that is missing here and there would poison every average it enters.

@@ -71,4 +71,4 @@ def _some(points: Tensor, most: int) -> Tensor:
     """At most `most` points, evenly from all."""
     if len(points) <= most:
         return points
-    return points[torch.linspace(0, len(points) - 1, most).long()]
+    return points[torch.linspace(0, len(points) - 1, most, dtype=torch.float64).long()]

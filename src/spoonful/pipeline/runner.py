@@ -19,6 +19,7 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.data.clouds.formats import format_of
 from spoonful.data.clouds.splats import is_splats
+from spoonful.data.clouds.types import Tell
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
@@ -152,17 +153,30 @@ class Outputs:
     failures: dict[str, Exception]
 
 
-def run(request: Request) -> Outputs:
+def run(request: Request, tell: Callable[[str, int, int], object] | None = None) -> Outputs:
     """Read both files, register them and write what the request names.
 
     A file that cannot be written does not lose the result: see `Outputs.failures`.
 
+    Args:
+        request: what to do.
+        tell: called with the name of a stage, the points done and all points; 0 if not known.
+
     Raises:
         ValueError, OSError: a file cannot be read, or holds nothing that can be registered.
     """
+
+    def stage(name: str, done: int = 0, total: int = 0) -> None:
+        if tell is not None:
+            tell(name, done, total)
+
+    def load(path: str, name: str, fields: bool = False) -> Cloud | Mesh:
+        stage(name)
+        return read(path, drop_nonfinite=True, fields=fields, tell=partial(stage, name))
+
     # The other columns of the source, such as intensity, are wanted only if it is written.
-    source = read(request.source, drop_nonfinite=True, fields=bool(request.output))
-    target = read(request.target, drop_nonfinite=True)
+    source = load(request.source, "reading the source", fields=bool(request.output))
+    target = load(request.target, "reading the target")
     output = Path(request.output)
     if output.suffix.lower() == ".stl" and isinstance(source, Cloud):
         raise ValueError(
@@ -172,6 +186,7 @@ def run(request: Request) -> Outputs:
         source = scaled(source, request.factor)
     free = request.scale == AUTO_SCALE
     start = (read_similarity if free else read_pose)(request.init) if request.init else None
+    stage("registering")
     alignment = register(
         source,
         target,
@@ -192,7 +207,13 @@ def run(request: Request) -> Outputs:
     writers: dict[str, tuple[str, Callable[[str], object]]] = {
         "aligned": (
             request.output,
-            partial(_write_moved, shape=source, found=alignment, not_kept=not_kept),
+            partial(
+                _write_moved,
+                shape=source,
+                found=alignment,
+                not_kept=not_kept,
+                tell=partial(stage, "writing: aligned"),
+            ),
         ),
         "pose": (request.pose, partial(alignment.save, **about)),
         "report": (request.report, partial(_write_page, request=request, found=alignment)),
@@ -201,6 +222,7 @@ def run(request: Request) -> Outputs:
     failures: dict[str, Exception] = {}
     for name, (path, write) in writers.items():
         if path:
+            stage(f"writing: {name}")
             try:
                 write(path)
                 written[name] = Path(path)
@@ -240,7 +262,14 @@ def about_origin(found: Alignment, origin: str) -> dict[str, Any]:
     return {"origin": point.tolist(), "T_about_origin": local.tolist()}
 
 
-def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: list[str]) -> None:
+def _write_moved(
+    path: str,
+    *,
+    shape: Cloud | Mesh,
+    found: Alignment,
+    not_kept: list[str],
+    tell: Tell,
+) -> None:
     """Write the source at the pose that was found, and add to `not_kept` what the file lacks."""
     result = moved(scaled(shape, found.scale) if found.scale != 1 else shape, found.pose)
     not_kept += lost(path, result)
@@ -251,7 +280,7 @@ def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: 
     if isinstance(result, Mesh):
         write_mesh(path, result)
     else:
-        write_cloud(path, result)
+        write_cloud(path, result, tell=tell)
 
 
 def _write_page(path: str, *, request: Request, found: Alignment) -> None:

@@ -16,6 +16,8 @@ from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.pipeline.posetext import quaternion
 
+_PORTION = 1 << 20  # points that are moved at a time, to use little memory
+
 
 def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     """Multiply all coordinates; a factor of 0.001 turns millimetres into metres.
@@ -27,6 +29,7 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     if hasattr(header, "scales"):  # LAS: the steps of its coordinates
         header = copy.deepcopy(header)
         header.scales, header.offsets = header.scales * factor, header.offsets * factor
+    header = _with_sensor(header, Pose.identity(dtype=torch.float64), factor)
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor, header=header)
     fields = grown(shape.fields, factor) if is_splats(shape.fields) else shape.fields
@@ -46,7 +49,15 @@ def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
         # Their colours are columns already.
         columns = turned(shape.fields, (w, x, y, z))
         return replace(shape, points=points, normals=None, colors=None, fields=columns)
-    return replace(shape, points=points, normals=normals)
+    return replace(shape, points=points, normals=normals, header=_with_sensor(shape.header, pose))
+
+
+def _with_sensor(header: Any, pose: Pose, factor: float = 1.0) -> Any:
+    """The header of a PCD file with its viewpoint scaled and moved; any other as it is."""
+    if not hasattr(header, "viewpoint"):
+        return header
+    rotation, translation = (part.double().numpy() for part in pose)
+    return header.moved(rotation, translation, factor)
 
 
 def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:
@@ -64,7 +75,10 @@ def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:
 
 def _moved(points: Tensor, pose: Pose) -> Tensor:
     """The moved points; in float32 if they were float32 and rounding loses nothing."""
-    result = pose.apply(points.to(torch.float64))
-    extent = float((result.amax(0) - result.amin(0)).max())
-    rounding = float(result.abs().max()) * 2**-24
+    result = torch.empty_like(points, dtype=torch.float64)
+    for part, given in zip(result.split(_PORTION), points.split(_PORTION), strict=True):
+        part.copy_(pose.apply(given.to(torch.float64)))
+    low, high = result.aminmax(dim=0)
+    extent = float((high - low).max())
+    rounding = float(torch.maximum(high, -low).max()) * 2**-24
     return result if rounding > 1e-5 * extent else result.to(points.dtype)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -189,13 +189,10 @@ class Server:
 
     async def take(self, request: WebRequest) -> tuple[str, Kept]:
         """Receive the files, register and delete them; the name and files of the results."""
-        with (
-            tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-") as folder,
-            self.counted(request) as request,
-        ):
+        with ExitStack() as held, self.counted(request) as request:
             try:
                 async with asyncio.timeout(self.limits.upload_seconds):
-                    asked = await self.receive(request, Path(folder))
+                    asked = await self.receive(request, held)
             except TimeoutError:
                 raise HTTPException(408, "The upload took too long.") from None
             except TooLarge:
@@ -271,14 +268,17 @@ class Server:
         # If the client disconnects, the worker still finishes before it is free again.
         return await asyncio.shield(future)
 
-    async def receive(self, request: WebRequest, folder: Path) -> Request:
-        """Write the files of a form to a folder, under fixed names; the request for them."""
+    async def receive(self, request: WebRequest, held: ExitStack) -> Request:
+        """Write the files of a form to a folder that `held` deletes; the request for them."""
         if not request.headers.get("content-type", "").startswith("multipart/form-data"):
             raise HTTPException(415, "Send a form with the files source and target.")
-        out = folder / "out"
-        out.mkdir()
         try:
             async with request.form(max_files=2, max_fields=len(FIELDS)) as form:
+                # Not before the form is complete: slow clients do not use the disk.
+                made = tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-")
+                folder = Path(held.enter_context(made))
+                out = folder / "out"
+                out.mkdir()
                 options = {name: str(form.get(name, "")).strip()[:50] for name in FIELDS}
                 paths, names = [], []
                 for role in ("source", "target"):

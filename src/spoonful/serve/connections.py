@@ -61,10 +61,12 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.due = self.latest()
         self.watch()
+        limits = self.limits
+        if len(self.connections) <= min(limits.per_client, limits.connections):
+            return
         all_open = [other for other in self.connections if isinstance(other, Connection)]
         host = self.client and self.client[0]
         theirs = [other for other in all_open if other.client and other.client[0] == host]
-        limits = self.limits
         for group, most in ((theirs, limits.per_client), (all_open, limits.connections)):
             if len(group) > most:
                 # This connection is due last, so it is closed only if all others are served.
@@ -118,6 +120,10 @@ class Connection(H11Protocol):
         """Forget the connection."""
         self.watching.cancel()
         super().connection_lost(exc)
+
+
+# Loggers that a client can make write, once for each request.
+FILTERED = ("uvicorn.error", "asyncio", "python_multipart.multipart")
 
 
 class SeldomFilter(logging.Filter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +170,30 @@ def test_a_pcd_field_of_several_numbers_and_an_organised_cloud_come_back(tmp_pat
     rows = b"".join(b"%d 0 0 0 0 0 0 %d 8 9\n" % (i, i) for i in range(4))
     (tmp_path / "a.pcd").write_bytes(header + rows)
     shape = read(tmp_path / "a.pcd", fields=True)
-    assert lost("b.pcd", shape) == ["viewpoint"]
-    assert "rows of 2 points" in lost("b.ply", shape)
+    assert lost("b.pcd", shape) == []
+    assert lost("b.ply", shape) == ["rows of 2 points", "viewpoint"]
     write_cloud(tmp_path / "b.pcd", shape)
     content = (tmp_path / "b.pcd").read_bytes()
     assert b"FIELDS x y z q\n" in content
-    assert b"COUNT 1 1 1 3\nWIDTH 2\nHEIGHT 2\n" in content
+    assert b"COUNT 1 1 1 3\nWIDTH 2\nHEIGHT 2\nVIEWPOINT 1 0 0 1 0 0 0\n" in content
     back = read(tmp_path / "b.pcd", fields=True)
     assert back.fields["q__0000"].tolist() == [0, 1, 2, 3]
+
+
+def test_the_viewpoint_of_a_pcd_file_moves_with_its_points(tmp_path: Path) -> None:
+    header = b"VERSION 0.7\nFIELDS x y z\nSIZE 8 8 8\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 1\nHEIGHT 1\n"
+    (tmp_path / "a.pcd").write_bytes(
+        header + b"VIEWPOINT 1 2 3 0.5 0.5 -0.5 0.5\nPOINTS 1\nDATA ascii\n4 5 6\n"
+    )
+    shape = read(tmp_path / "a.pcd", fields=True)
+    half_turn = Pose(
+        torch.diag(torch.tensor([-1.0, -1, 1]).double()), torch.tensor([1.0, 0, 0]).double()
+    )
+    write_cloud(tmp_path / "b.pcd", moved(scaled(shape, 2.0), half_turn))
+    back = read(tmp_path / "b.pcd", fields=True)
+    assert back.points.tolist() == [[-7, -10, 12]]
+    # The product of the quaternions (0, 0, 0, 1) and (1, 1, -1, 1) / 2, with the sign changed.
+    assert back.header.viewpoint == pytest.approx((-1, -4, 6, 0.5, -0.5, -0.5, -0.5))
 
 
 def test_a_mesh_keeps_the_columns_of_its_vertices_and_turns_their_normals(tmp_path: Path) -> None:
@@ -223,3 +240,24 @@ def test_e57_scans_lie_at_their_poses(tmp_path: Path) -> None:
     torch.testing.assert_close(shape.points, points + move, atol=1e-9, rtol=0)
     assert shape.colors is None
     assert np.allclose(shape.fields["intensity"], intensity)
+
+
+@pytest.mark.parametrize("suffix", [".las", ".laz"])
+def test_las_is_read_and_written_in_portions(tmp_path: Path, suffix: str) -> None:
+    cloud = Cloud(torch.rand(300_000, 3, dtype=torch.float64))
+    told: list[tuple[int, int]] = []
+    peaks = []
+    for work in (
+        lambda: write_cloud(tmp_path / f"a{suffix}", cloud, tell=lambda *now: told.append(now)),
+        lambda: read(tmp_path / f"a{suffix}", tell=lambda *now: told.append(now)),
+    ):
+        tracemalloc.start()
+        work()
+        peaks.append(tracemalloc.get_traced_memory()[1] / 2**20)
+        tracemalloc.stop()
+    assert peaks[0] < 8  # a portion
+    assert peaks[1] < 18  # the points, 7 MB, and a portion
+    half = len(told) // 2
+    assert told[:half] == told[half:]
+    assert told[0] == (65_536, 300_000)
+    assert told[-1] == (300_000, 300_000)

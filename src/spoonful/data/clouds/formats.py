@@ -25,6 +25,8 @@ class Format:
         colors: its points have colours.
         fields: its points have any other columns.
         magic: the first bytes of its files, if they are always the same.
+        stream: its functions are `(path, tell) -> Arrays` and `(shape, file, tell) -> None`. They
+            read and write in portions, so that memory does not hold the file too.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Format:
     colors: bool = True
     fields: bool = False
     magic: bytes = b""
+    stream: bool = False
 
 
 _TEXT = Format("text", "tables", "read_text", "write_text")
@@ -45,8 +48,8 @@ _PCD = ("binary", "binary_compressed", "ascii")
 FORMATS = {
     ".ply": Format("PLY", "ply", encodings=_PLY, meshes=True, fields=True, magic=b"ply"),
     ".pcd": Format("PCD", "pcd", encodings=_PCD, fields=True),
-    ".las": Format("LAS", "las", "read", "write_las", fields=True, magic=b"LASF"),
-    ".laz": Format("LAZ", "las", "read", "write_laz", fields=True, magic=b"LASF"),
+    ".las": Format("LAS", "las", "read", "write_las", fields=True, magic=b"LASF", stream=True),
+    ".laz": Format("LAZ", "las", "read", "write_laz", fields=True, magic=b"LASF", stream=True),
     ".e57": Format("E57", "e57", write="", magic=b"ASTM-E57"),
     ".pts": Format("PTS", "scanners", "read_pts", ""),
     ".ptx": Format("PTX", "scanners", "read_ptx", ""),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-import io
 import math
+import mmap
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import torch
 
 from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np
 from spoonful.data.clouds.limits import expect, expect_expansion
-from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.data.clouds.types import Cloud, Mesh, Tell
 from spoonful.extras import require
 
 _NORMALS = ("NormalX", "NormalY", "NormalZ")
@@ -23,60 +25,65 @@ _POINT14, _RGB14, _RGBNIR14, _WAVEPACKET14 = 10, 11, 12, 13
 _LAYERS = {_POINT14: 9, _RGB14: 1, _RGBNIR14: 2, _WAVEPACKET14: 1}
 
 
-def read(data: bytes, folder: Path) -> Arrays:
+def read(path: Path, tell: Tell) -> Arrays:
     """Scaled coordinates in float64, colours, and normals kept as CloudCompare keeps them."""
-    _check_header(data)
     normals = [name.lower() for name in _NORMALS]
-    header, columns = _columns(
-        data, lambda name: name in ("red", "green", "blue") or name.lower() in normals, "xyz"
+    header, points, columns = _columns(
+        path, lambda name: name in ("red", "green", "blue") or name.lower() in normals, tell
     )
-    if not columns:
-        return Arrays(np.zeros((0, 3)))
     if not any(columns[name].any() for name in ("red", "green", "blue") if name in columns):
         # Formats with room for colours are used for files without.
         columns.pop("red", None)
 
     def dimensions() -> dict[str, Any]:
         # Read again, so that memory is used only if they are wanted.
-        return _columns(data, lambda name: name not in ("X", "Y", "Z"))[1]
+        return _columns(path, lambda name: name not in ("X", "Y", "Z"), tell, points=False)[2]
 
     header.vlrs.extract("LasZipVlr")  # how this file was compressed
-    return replace(from_columns(columns), fields=dimensions, header=header)
+    rest = from_columns(dict.fromkeys("xyz", np.zeros(0)) | columns)  # normals and colours
+    return replace(rest, vertices=points, fields=dimensions, header=header)
 
 
 def _columns(
-    data: bytes, wanted: Callable[[str], bool], more: Iterable[str] = ()
-) -> tuple[Any, dict[str, Any]]:
-    """The header, and the dimensions that are wanted, by name; none if there are no points."""
+    path: Path, wanted: Callable[[str], bool], tell: Tell, *, points: bool = True
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The header, the coordinates if they are wanted, and the dimensions that are, by name."""
     laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
-    # One thread, which decompresses no more than it is asked for.
-    with laspy.open(
-        io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs, read_evlrs=True
-    ) as reader:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        _check_header(data)
+        # One thread, which decompresses no more than it is asked for.
+        backend = laspy.LazBackend.Lazrs
+        reader = laspy.open(file, laz_backend=backend, read_evlrs=True, closefd=False)
         header = reader.header
         count, row = int(header.point_count), int(header.point_format.size)
-        if count == 0:
-            return header, {}
-        if header.are_points_compressed:
-            _check_compressed(data, header)
+        if count and header.are_points_compressed:
+            _check_compressed(data, header, file)
             expect_expansion(count * row, len(data), f"{count} points")
-        else:
+        elif count:
             expect(count * row, len(data) - header.offset_to_point_data, f"{count} points")
-        names = [*more, *filter(wanted, header.point_format.dimension_names)]
-        parts: dict[str, list[Any]] = {name: [] for name in names}
-        left = count
-        while left > 0:
+        names = [*filter(wanted, header.point_format.dimension_names)]
+        places = np.empty((count if points else 0, 3))
+        columns: dict[str, Any] = {}
+        done = 0
+        while done < count:
             # In portions, so that a file with a wrong count fails early.
-            portion = reader.read_points(min(_PORTION, left))
+            portion = reader.read_points(min(_PORTION, count - done))
             if len(portion) == 0:
-                raise ValueError(f"it declares {count} points, but holds {count - left}")
-            left -= len(portion)
-            for name, column in parts.items():
-                column.append(np.array(portion[name]))
-    return header, {name: np.concatenate(column) for name, column in parts.items()}
+                raise ValueError(f"it declares {count} points, but holds {done}")
+            rows = slice(done, done + len(portion))
+            for axis, name in enumerate("xyz" if points else ""):
+                places[rows, axis] = portion[name]
+            for name in names:
+                part = np.asarray(portion[name])
+                if name not in columns:
+                    columns[name] = np.empty((count, *part.shape[1:]), part.dtype)
+                columns[name][rows] = part
+            done += len(portion)
+            tell(done, count)
+    return header, places, columns
 
 
-def _check_header(data: bytes) -> None:
+def _check_header(data: mmap.mmap) -> None:
     """Look at the counts that laspy trusts, at their fixed places in the header."""
     if data[:4] != b"LASF" or len(data) < 227:
         raise ValueError("it does not begin with a LAS header")
@@ -88,7 +95,7 @@ def _check_header(data: bytes) -> None:
         expect(60 * more, max(0, len(data) - at), f"{more} records after its points")
 
 
-def _check_compressed(data: bytes, header: Any) -> None:
+def _check_compressed(data: mmap.mmap, header: Any, file: BinaryIO) -> None:
     """Look at what the decompressor trusts: sizes of points, of the chunk table, of layers."""
     lazrs = require("lazrs", extra="data", why="Reading LAZ files")
     records = header.vlrs.get("LasZipVlr")
@@ -111,15 +118,16 @@ def _check_compressed(data: bytes, header: Any) -> None:
     _, chunks = struct.unpack_from("<II", data, table)
     expect(chunks, table - start - 8, f"{chunks} chunks of points")
     if layout.uses_variable_size_chunks():
-        stream = io.BytesIO(data)
-        stream.seek(start)
-        chunks = len(lazrs.read_chunk_table(stream, layout))
+        place = file.tell()
+        file.seek(start)
+        chunks = len(lazrs.read_chunk_table(file, layout))
+        file.seek(place)
     else:
         chunks = -(-header.point_count // layout.chunk_size())
-    _check_layers(data[start + 8 : table], record, chunks)
+    _check_layers(data, start + 8, table, record, chunks)
 
 
-def _check_layers(packed: bytes, record: bytes, chunks: int) -> None:
+def _check_layers(data: mmap.mmap, at: int, end: int, record: bytes, chunks: int) -> None:
     """Point formats 6 and up: a chunk is one plain point, a count, the sizes of its layers, they.
 
     The sizes are allocated before they are read, gigabytes if they say so.
@@ -130,74 +138,91 @@ def _check_layers(packed: bytes, record: bytes, chunks: int) -> None:
         return
     point = sum(size for _, size, _ in kinds)
     layers = sum(_LAYERS.get(kind, size) for kind, size, _ in kinds)
-    at = 0
     for _ in range(chunks):
         sizes_at = at + point + 4
-        expect(sizes_at + 4 * layers, len(packed), f"{chunks} chunks of points")
-        at = sizes_at + 4 * layers + sum(struct.unpack_from(f"<{layers}I", packed, sizes_at))
-        expect(at, len(packed), "compressed layers")
+        expect(sizes_at + 4 * layers, end, f"{chunks} chunks of points")
+        at = sizes_at + 4 * layers + sum(struct.unpack_from(f"<{layers}I", data, sizes_at))
+        expect(at, end, "compressed layers")
 
 
-def write_las(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+def write_las(shape: Cloud, file: BinaryIO, tell: Tell) -> None:
     """Coordinates in whole steps, a power of ten: over 200 million of them across the cloud."""
-    return _write(shape, compress=False)
+    _write(shape, file, tell, compress=False)
 
 
-def write_laz(shape: Cloud | Mesh, encoding: str | None) -> bytes:
+def write_laz(shape: Cloud, file: BinaryIO, tell: Tell) -> None:
     """The same, compressed."""
-    return _write(shape, compress=True)
+    _write(shape, file, tell, compress=True)
 
 
-def _write(shape: Cloud | Mesh, *, compress: bool) -> bytes:
+def _write(shape: Cloud, file: BinaryIO, tell: Tell, *, compress: bool) -> None:
     laspy = require("laspy", extra="data", why="Writing LAS and LAZ files")
-    columns = columns_of(replace(shape, fields={}))
-    points = np.stack([columns[name] for name in "xyz"], axis=-1).astype(np.float64)
+    bounds = _bounds(shape)
     own = hasattr(shape.header, "vlrs")
-    header = copy.deepcopy(shape.header) if own else _new_header(laspy, points, "red" in columns)
-    if own and not _fits(points, header):
-        header.offsets, header.scales = _steps(points, np.max(header.scales))
+    colored = shape.colors is not None
+    header = copy.deepcopy(shape.header) if own else _new_header(laspy, bounds, colored)
+    if own and not _fits(bounds, header):
+        header.offsets, header.scales = _steps(bounds, np.max(header.scales))
     missing = [name for name in _NORMALS if name not in header.point_format.dimension_names]
-    if "nx" in columns and missing:
+    if shape.normals is not None and missing:
         header.add_extra_dims([laspy.ExtraBytesParams(name, "f4") for name in missing])
-    record = laspy.LasData(header, laspy.ScaleAwarePointRecord.zeros(len(points), header=header))
-    if own:
-        for name, column in shape.fields.items():
-            record[name] = column
-    record.x, record.y, record.z = points.T
-    for name, normal in zip(("nx", "ny", "nz"), _NORMALS, strict=True):
-        if name in columns:
-            record[normal] = columns[name].astype(np.float32)
-    for name in ("red", "green", "blue"):
-        if name in columns and not own:
-            record[name] = columns[name].astype(np.uint16) * 257
-    out = io.BytesIO()
-    record.write(out, do_compress=compress, laz_backend=laspy.LazBackend.Lazrs)
-    return out.getvalue()
+    backend = laspy.LazBackend.Lazrs
+    with laspy.open(
+        file, mode="w", header=header, do_compress=compress, laz_backend=backend, closefd=False
+    ) as writer:
+        for start in range(0, len(shape), _PORTION):
+            rows = slice(start, start + _PORTION)
+            columns = columns_of(
+                replace(
+                    shape,
+                    points=shape.points[rows],
+                    normals=None if shape.normals is None else shape.normals[rows],
+                    colors=None if shape.colors is None else shape.colors[rows],
+                    fields={},
+                )
+            )
+            record = laspy.ScaleAwarePointRecord.zeros(len(columns["x"]), header=header)
+            if own:
+                for name, column in shape.fields.items():
+                    record[name] = column[rows]
+            for name in "xyz":
+                record[name] = columns[name].astype(np.float64)
+            for name, normal in zip(("nx", "ny", "nz"), _NORMALS, strict=True):
+                if name in columns:
+                    record[normal] = columns[name].astype(np.float32)
+            for name in ("red", "green", "blue"):
+                if name in columns and not own:
+                    record[name] = columns[name].astype(np.uint16) * 257
+            writer.write_points(record)
+            tell(min(start + _PORTION, len(shape)), len(shape))
 
 
 def changed(shape: Cloud | Mesh) -> list[str]:
     """The parts of a LAS header that cannot be kept because the points were moved too far."""
     if not hasattr(shape.header, "vlrs") or not isinstance(shape, Cloud):
         return []
-    points = shape.points.double().cpu().numpy()
-    return [] if _fits(points, shape.header) else ["offset of LAS coordinates"]
+    return [] if _fits(_bounds(shape), shape.header) else ["offset of LAS coordinates"]
 
 
-def _new_header(laspy: Any, points: Any, colors: bool) -> Any:
+def _bounds(shape: Cloud) -> Any:
+    """(2, 3) float64, the least and the largest coordinates."""
+    return torch.stack([*shape.points.aminmax(dim=0)]).double().cpu().numpy()
+
+
+def _new_header(laspy: Any, bounds: Any, colors: bool) -> Any:
     header = laspy.LasHeader(version="1.2", point_format=2 if colors else 0)
-    header.offsets, header.scales = _steps(points)
+    header.offsets, header.scales = _steps(bounds)
     return header
 
 
-def _fits(points: Any, header: Any) -> bool:
+def _fits(bounds: Any, header: Any) -> bool:
     """True if all coordinates are whole numbers of 32 bits in the header's steps."""
-    steps = (points - header.offsets) / header.scales
+    steps = (bounds - header.offsets) / header.scales
     return bool(np.abs(steps).max() < 2**31 - 1)
 
 
-def _steps(points: Any, least: float = 0.0) -> tuple[Any, Any]:
+def _steps(bounds: Any, least: float = 0.0) -> tuple[Any, Any]:
     """An offset and scales, `least` or a power of ten, that hold all points."""
-    low = points.min(axis=0)
-    extent = float((points - low).max())
+    extent = float((bounds[1] - bounds[0]).max())
     finest = 10.0 ** math.ceil(math.log10(max(extent, 1e-12) / (2**31 - 1)))
-    return low, np.full(3, max(finest, least))
+    return bounds[0], np.full(3, max(finest, least))

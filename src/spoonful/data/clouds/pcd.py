@@ -42,12 +42,53 @@ def read(data: bytes, folder: Path) -> Arrays:
     return replace(found, fields=lambda: columns, header=grid)
 
 
+NO_VIEWPOINT = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+
+
 class Grid(NamedTuple):
-    """The rows and columns of an organised cloud, and its viewpoint."""
+    """The rows and columns of an organised cloud, and the pose of the sensor.
+
+    The viewpoint has the sensor's place and a quaternion, the real part first. The default stands
+    in files without this information, so it is not moved with the points.
+    """
 
     width: int
     height: int
-    viewpoint: tuple[float, ...] = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    viewpoint: tuple[float, ...] = NO_VIEWPOINT
+
+    def moved(self, rotation: NDArray[Any], translation: NDArray[Any], scale: float = 1.0) -> Grid:
+        """The same for points that are scaled, then moved."""
+        if self.viewpoint == NO_VIEWPOINT:
+            return self
+        place = rotation @ (scale * np.array(self.viewpoint[:3])) + translation
+        turn = _quaternion(rotation @ _matrix(np.array(self.viewpoint[3:])))
+        return self._replace(viewpoint=(*place.tolist(), *turn.tolist()))
+
+
+def _matrix(quaternion: NDArray[Any]) -> NDArray[Any]:
+    """The rotation of a quaternion, which need not have length one."""
+    w, *v = quaternion / (np.linalg.norm(quaternion) or 1.0)
+    cross = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    return np.eye(3) + 2 * w * cross + 2 * cross @ cross
+
+
+def _quaternion(rotation: NDArray[Any]) -> NDArray[Any]:
+    """The unit quaternion of a rotation, with a real part that is not negative.
+
+    >>> _quaternion(_matrix(np.array([0.7, 0.5, 0.1, 0.5]))).round(12).tolist()
+    [0.7, 0.5, 0.1, 0.5]
+    """
+    # Each product of a rotation's quaternion with another is a sum of the rotation's entries; the
+    # quaternion is the eigenvector of the largest eigenvalue.
+    (a, b, c), (d, e, f), (g, h, i) = rotation
+    products = [
+        [a + e + i, h - f, c - g, d - b],
+        [h - f, a - e - i, b + d, c + g],
+        [c - g, b + d, e - a - i, f + h],
+        [d - b, c + g, f + h, i - a - e],
+    ]
+    found = np.linalg.eigh(np.array(products)).eigenvectors[:, -1]
+    return found if found[0] >= 0 else -found
 
 
 def _colors(columns: Mapping[str, NDArray[Any]], pypcd4: Any) -> dict[str, NDArray[Any]]:
@@ -118,7 +159,7 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
     count = len(next(iter(columns.values())))
     grid = shape.header if isinstance(shape.header, Grid) else Grid(count, 1)
     if grid.width * grid.height != count:
-        grid = Grid(count, 1)
+        grid = grid._replace(width=count, height=1)
     rows = np.empty(count, dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         rows[name] = column
@@ -144,7 +185,7 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
         f"COUNT {' '.join(map(str, counts))}",
         f"WIDTH {grid.width}",
         f"HEIGHT {grid.height}",
-        "VIEWPOINT 0 0 0 1 0 0 0",
+        f"VIEWPOINT {' '.join(f'{number:.17g}' for number in grid.viewpoint)}",
         f"POINTS {count}",
         f"DATA {encoding}",
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from spoonful.data.clouds.formats import FORMATS, Format, format_of, function
-from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh
+from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh, Tell, finite_rows, quiet
 from spoonful.data.normals import estimate_normals
 from spoonful.data.sampling import random_points
 from spoonful.data.sampling.common import unit
@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 # As many as the published clouds of ModelNet40 have.
 DEFAULT_SAMPLES = 2048
+_MAGIC = 64  # bytes that tell one format from another
 
 
 def read(
-    path: str | os.PathLike[str], *, drop_nonfinite: bool = False, fields: bool = False
+    path: str | os.PathLike[str],
+    *,
+    drop_nonfinite: bool = False,
+    fields: bool = False,
+    tell: Tell = quiet,
 ) -> Cloud | Mesh:
     """Read what a file holds: a `Mesh` if it has triangles, else a `Cloud`.
 
@@ -46,6 +51,7 @@ def read(
             By default they are an error.
         fields: keep all columns of the file, such as intensity and labels, and its header, so that
             `write_cloud` can write them again.
+        tell: called with the number of points read so far and of all points; for las and laz.
 
     Raises:
         CloudFileError: the file is not what its extension says. A ValueError; the message opens
@@ -60,7 +66,7 @@ def read(
     tensor([[0, 1, 2]])
     """
     path = Path(path)
-    arrays, hint = _load(path)
+    arrays, hint = _load(path, tell)
     with _blaming(path, hint=hint):
         make = _cloud if arrays.faces is None else _mesh
         return make(arrays, drop_nonfinite, fields)
@@ -118,7 +124,7 @@ def read_mesh(path: str | os.PathLike[str], *, drop_nonfinite: bool = False) -> 
     return shape
 
 
-def _load(path: Path) -> tuple[Arrays, str]:
+def _load(path: Path, tell: Tell) -> tuple[Arrays, str]:
     """The file's arrays, and a hint for error messages about them."""
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
@@ -127,7 +133,8 @@ def _load(path: Path) -> tuple[Arrays, str]:
         # A pipe would block, a device might never end.
         raise CloudFileError(f"{path}: not a regular file")
     kind = format_of(path)
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        data = file.read(_MAGIC if kind.stream else -1)
     if not data:
         raise CloudFileError(f"{path}: the file is empty")
     hint = _hint(kind, data)
@@ -137,7 +144,8 @@ def _load(path: Path) -> tuple[Arrays, str]:
         warnings.simplefilter("ignore")
         # NumPy warns if it stops before the end of the text: refuse half a cloud.
         warnings.filterwarnings("error", message="string or file could not be read")
-        arrays: Arrays = function(kind, kind.read)(data, path.parent)
+        given = (path, tell) if kind.stream else (data, path.parent)
+        arrays: Arrays = function(kind, kind.read)(*given)
     return arrays, hint
 
 
@@ -169,7 +177,7 @@ def _blaming(path: Path, opening: str = "", hint: str = "") -> Iterator[None]:
 
 def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
     """Which rows are finite, (V,) bool; an error unless that is all or the rest may go."""
-    finite = vertices.isfinite().all(-1)
+    finite = finite_rows(vertices)
     bad = int((~finite).sum())
     if bad and not drop_nonfinite:
         raise ValueError(
@@ -189,9 +197,10 @@ def _vertices(arrays: Arrays) -> torch.Tensor:
 
 
 def _tensor(array: Any) -> torch.Tensor:
-    """float32 for floats of at most 32 bits, else float64; a copy of its own, in this order."""
+    """float32 for floats of at most 32 bits, else float64; in memory of its own, in this order."""
     small = array.dtype.kind == "f" and array.dtype.itemsize <= 4
-    return torch.from_numpy(array.astype("float32" if small else "float64"))
+    dtype, own = "float32" if small else "float64", array.flags.owndata and array.flags.writeable
+    return torch.from_numpy(array.astype(dtype, order="C", copy=not own))
 
 
 def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
@@ -201,16 +210,17 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
     finite = _finite_rows(points, drop_nonfinite)
     if not bool(finite.any()):
         raise ValueError("none of its points is finite")
+    rows = slice(None) if bool(finite.all()) else finite
     normals = colors = None
     if arrays.normals is not None:
         if tuple(arrays.normals.shape) != tuple(points.shape):
             raise ValueError(f"it has normals of shape {tuple(arrays.normals.shape)}")
-        normals = _tensor(arrays.normals).to(points.dtype)[finite]
+        normals = _tensor(arrays.normals).to(points.dtype)[rows]
     if arrays.colors is not None:
         if tuple(arrays.colors.shape) != tuple(points.shape):
             raise ValueError(f"it has colours of shape {tuple(arrays.colors.shape)}")
-        colors = torch.from_numpy(to_bytes(arrays.colors))[finite]
-    points = points[finite]
+        colors = torch.from_numpy(to_bytes(arrays.colors))[rows]
+    points = points[rows]
     normals = None if normals is None else _unit_normals(points, normals)
     more = _fields(arrays, finite) if fields else {}
     if arrays.weights is not None:
@@ -220,9 +230,9 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
 
 def _fields(arrays: Arrays, finite: torch.Tensor) -> dict[str, Any]:
     """All columns of the points that are kept, in the machine's byte order, and the header."""
-    rows = finite.numpy()
+    rows = slice(None) if bool(finite.all()) else finite.numpy()
     columns = {
-        name: column.astype(column.dtype.newbyteorder("="))[rows]
+        name: column.astype(column.dtype.newbyteorder("="), copy=not column.flags.owndata)[rows]
         for name, column in arrays.fields().items()
     }
     return {"fields": columns, "header": arrays.header}

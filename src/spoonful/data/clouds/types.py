@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -24,6 +24,19 @@ STANDARD = frozenset(
     name for group in ((POSITION,), NORMAL, COLOR, (("rgb", "rgba"),)) for names in group
     for name in names
 )  # fmt: skip
+
+
+# Called with the number of points that are read or written, and the number of all points.
+Tell = Callable[[int, int], object]
+
+
+def quiet(done: int, total: int) -> None:
+    """Show no progress."""
+
+
+def finite_rows(points: Tensor) -> Tensor:
+    """Which rows of (N, 3) are finite, (N,) bool; in portions, to use little memory."""
+    return torch.cat([part.isfinite().all(-1) for part in points.split(1 << 20)])
 
 
 class CloudFileError(ValueError):

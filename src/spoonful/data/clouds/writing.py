@@ -7,11 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from spoonful.data.clouds.formats import FORMATS, format_of, function
-from spoonful.data.clouds.types import STANDARD, Cloud, CloudFileError, Mesh
-from spoonful.files import write_whole
+from spoonful.data.clouds.types import STANDARD, Cloud, CloudFileError, Mesh, Tell, quiet
+from spoonful.files import replacing, write_whole
 
 
-def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | None = None) -> None:
+def write_cloud(
+    path: str | os.PathLike[str],
+    cloud: Cloud,
+    *,
+    encoding: str | None = None,
+    tell: Tell = quiet,
+) -> None:
     """Write a cloud, in the format of the file's extension.
 
     Positions are written so that they are read back the same, except where the format cannot:
@@ -24,6 +30,7 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
         cloud: at least one point.
         encoding: for ply "binary_little_endian" (the default), "binary_big_endian" or "ascii";
             for pcd "binary" (the default), "binary_compressed" or "ascii".
+        tell: called with the number of points written so far and of all points; for las and laz.
 
     >>> import tempfile
     >>> import torch
@@ -35,7 +42,7 @@ def write_cloud(path: str | os.PathLike[str], cloud: Cloud, *, encoding: str | N
     """
     if len(cloud) == 0:
         raise ValueError("cloud must have at least one point")
-    _write(Path(path), cloud, encoding)
+    _write(Path(path), cloud, encoding, tell)
 
 
 def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None = None) -> None:
@@ -81,16 +88,21 @@ def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
         size = width * shape.header.height
         if kind.module != "pcd" or size != len(shape.fields[next(iter(shape.fields))]):
             names.append(f"rows of {width} points")
-    if any(getattr(shape.header, "viewpoint", ())[:3]):
+    if kind.module != "pcd" and any(getattr(shape.header, "viewpoint", ())[:3]):
         names.append("viewpoint")
     return names
 
 
-def _write(path: Path, shape: Cloud | Mesh, encoding: str | None) -> None:
+def _write(path: Path, shape: Cloud | Mesh, encoding: str | None, tell: Tell = quiet) -> None:
     kind = format_of(path, write=True)
     if encoding is not None and encoding not in kind.encodings:
         choices = ", ".join(kind.encodings) or "none: leave it out"
         raise ValueError(f"encoding must be one of {choices} for {path.suffix}, got {encoding!r}")
     if not kind.fields:
         shape = replace(shape, fields={}, header=None)
-    write_whole(path, function(kind, kind.write)(shape, encoding))
+    write = function(kind, kind.write)
+    if kind.stream:
+        with replacing(path) as file:
+            write(shape, file, tell)
+    else:
+        write_whole(path, write(shape, encoding))
