@@ -139,8 +139,10 @@ def push_model(
         if (Path(model) / hub.FILE).is_file():
             folder = Path(model)
         elif Path(model).exists():
-            name, about = repo.rpartition("/")[2], {"summary": summary, "licence": licence}
-            card = shipped.publish(model, name, folder=folder / "run", **about)
+            name = repo.rpartition("/")[2]
+            card = shipped.publish(
+                model, name, folder=folder / "run", summary=summary, licence=licence
+            )
             load_model(model).save_pretrained(folder, card=shipped.hub_card(card))
         else:
             card = shipped.card(shipped.DEFAULTS.get(model, model))

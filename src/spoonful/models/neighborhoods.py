@@ -135,7 +135,7 @@ def _rows(points: Tensor) -> list[tuple[slice, Tensor]]:
     """Slices of rows whose distances fit the budget, each with the rows' own positions (n, 1)."""
     batch, count = points.shape[:2]
     positions = torch.arange(count, device=points.device).unsqueeze(-1)
-    if isinstance(count, torch.SymInt):  # exported for any number of points: no loop over it
+    if type(count) is not int:  # exported for any number of points: no loop over it
         return [(slice(None), positions)]
     step = max(1, _BUDGET // max(1, batch * count))
     return [

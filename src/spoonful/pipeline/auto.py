@@ -127,14 +127,14 @@ def register(
         near = init.rigid() if isinstance(init, Similarity) else init
         options: dict[str, Any] = {"init": near, "voxel": voxel, "seed": seed, "up": up}
 
-        def rigid(scaled: Cloud, quick: bool) -> Alignment:
+        def rigid(cloud: Cloud, quick: bool) -> Alignment:
             quickly = "consensus" if quick and method == "auto" else method
-            return register(scaled, clouds[1], method=quickly, **options)
+            return register(cloud, clouds[1], method=quickly, **options)
 
         first = 1.0 if init is not None else None
         first = float(init.scale) if isinstance(init, Similarity) else first
-        found = register_scaled(*clouds, rigid, start=first, seed=seed)
-        return replace(found, seconds=time.perf_counter() - began)
+        scaled = register_scaled(*clouds, rigid, start=first, seed=seed)
+        return replace(scaled, seconds=time.perf_counter() - began)
     given = None if init is None else rigid_pose(_matrix(init), "init")
     start = given or Pose.identity(dtype=torch.float64)
 
@@ -230,7 +230,7 @@ def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
     return size_of(clouds[0].points), size_of(clouds[1].points)
 
 
-def _matrix(init: Pose | Tensor) -> Tensor:
+def _matrix(init: object) -> Tensor:
     if isinstance(init, Pose):
         return init.matrix()
     if isinstance(init, Tensor):

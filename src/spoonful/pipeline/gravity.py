@@ -115,8 +115,8 @@ def narrowed(
 def upright_of(up: str, pair: Pair) -> Upright | None:
     """The directions up of both scans; None if "auto" finds no floor in one of them."""
     if up == "auto":
-        floors = floor_of(pair.source), floor_of(pair.target)
-        return None if floors[0] is None or floors[1] is None else Upright(*floors)
+        source, target = floor_of(pair.source), floor_of(pair.target)
+        return None if source is None or target is None else Upright(source, target)
     axis = torch.eye(3)["xyz".index(up[-1])] * (-1 if up.startswith("-") else 1)
     return Upright(axis, axis)
 

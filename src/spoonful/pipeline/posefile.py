@@ -110,11 +110,11 @@ def _numbers(data: bytes) -> Any:
             return _table(re.sub(r"[\[\],]", " ", text))
         raise ValueError(f"it is not JSON: {error}") from None
     if isinstance(value, Mapping):
-        found = next((name for name in _NAMES if name in value), None)
-        if found is None:
+        key = next((name for name in _NAMES if name in value), None)
+        if key is None:
             have = ", ".join(map(str, value))[:200] or "nothing"
             raise ValueError(f'it has no "T_target_source", only {have}')
-        value = value[found]
+        value = value[key]
     if isinstance(value, list) and len(value) in (12, 16):
         return _shaped(value)
     return value

@@ -276,12 +276,10 @@ class _RobustHead(Function):
         return *_by_reference([*inputs], gradients[2:], wanted, again)[:3], *rest
 
 
-def _robust_in_c(
-    entry: str, settings: Robust, saved: Sequence[Tensor | None], **more: Tensor | None
-) -> bool:
+def _robust_in_c(entry: str, settings: Robust, saved: Sequence[Any], **more: Tensor | None) -> bool:
     points = ("source", "target", "weights", "mask")
     names = (*points, "noise", "state", "rotation", "translation", "factor")
-    tensors = dict(zip(names, saved, strict=False)) | more
+    tensors: dict[str, Any] = dict(zip(names, saved, strict=False)) | more
     size = _size(tensors["source"], None, None, KABSCH)
     return library.call(entry, KABSCH, size, tensors, **settings._asdict())
 
