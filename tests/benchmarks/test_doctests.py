@@ -14,7 +14,10 @@ for script in ("analyze", "tune"):
 MODULES = ("analysis.cases", "analysis.report", "analysis.subject", "paper.reproduce")
 
 
-@pytest.mark.parametrize("name", [*MODULES, "paper.tables", "paper.tuning"])
+SEARCH = pytest.param("paper.tuning", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [*MODULES, "paper.tables", SEARCH])
 def test_examples_print_what_they_say(name):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     found = doctest.testmod(importlib.import_module(name), optionflags=flags)

@@ -140,6 +140,7 @@ def test_measured_growth_is_rho_in_both_forms_and_precisions(drawings):
         assert share > 0.9
 
 
+@pytest.mark.slow
 def test_in_float64_the_layer_changes_nothing_where_it_changes_the_gradient_in_float32(drawings):
     rows = rows_of(drawings["divergence-vs-gradient"])
     changes = {
@@ -154,6 +155,7 @@ def test_in_float64_the_layer_changes_nothing_where_it_changes_the_gradient_in_f
     assert changes["float64"] < 1e-4
 
 
+@pytest.mark.slow
 def test_isometric_matches_converge_from_any_start_within_six_steps(drawings):
     for row in rows_of(drawings["convergence"]):
         if row["matches"].startswith("isometric") and row["refinements"] == 6:
