@@ -24,7 +24,7 @@ class Loop(PairwiseMethod):
 
     name = "loop"
 
-    def _solve_pair(self, source, target, *, source_normals, target_normals, init):
+    def _solve_pair(self, source, target, init):
         found = ICP.default().register(source, target, init=init)
         return replace(found, inlier_ratio=None)
 
@@ -261,7 +261,7 @@ def test_the_inlier_distance_is_the_users_or_three_spacings():
     class Fixed(PairwiseMethod):
         name = "fixed"
 
-        def _solve_pair(self, source, target, **_):
+        def _solve_pair(self, source, target, init):
             return Registration(off, status=("ok",))
 
     assert Fixed(inlier_distance=0.31).register(source, target).inlier_ratio == 1

@@ -119,7 +119,7 @@ def test_a_removed_method_names_its_replacement():
     [
         ({"feature_radius": -1.0}, "feature_radius must be above 0, got -1.0"),
         ({"normals": "maybe"}, "normals must be 'given' or 'estimated', got 'maybe'"),
-        ({"iterations": 0}, "iterations must be at least 1, got 0"),
+        ({"iterations": 0}, "iterations must be an int >= 1, got 0"),
         ({"tuple_scale": 1.0}, r"tuple_scale must lie in \(0, 1\), got 1.0"),
         ({"division_factor": 1.0}, "division_factor must be above 1, got 1.0"),
     ],

@@ -186,25 +186,15 @@ class ClassicalMethod(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseMethod(ClassicalMethod):
-    """A method that takes one pair at a time: a batch is a loop, its clouds without padding."""
+    """A method that takes one pair at a time, without padding and normals."""
 
     @abstractmethod
-    def _solve_pair(
-        self,
-        source: Tensor,
-        target: Tensor,
-        *,
-        source_normals: Tensor | None,
-        target_normals: Tensor | None,
-        init: Pose | None,
-    ) -> Registration:
+    def _solve_pair(self, source: Tensor, target: Tensor, init: Pose | None) -> Registration:
         """Register one sound pair.
 
         Args:
             source: (N, 3), float32 or float64, on any device.
             target: (M, 3).
-            source_normals: (N, 3) or None.
-            target_normals: (M, 3) or None.
             init: rotation (3, 3), or None.
 
         Returns:
@@ -214,17 +204,14 @@ class PairwiseMethod(ClassicalMethod):
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
         found = []
         for row in range(len(batch)):
-            keep_source, keep_target = (
-                slice(None) if mask is None else mask[row]
-                for mask in (batch.source_mask, batch.target_mask)
+            source, target = (
+                points[row] if mask is None else points[row][mask[row]]
+                for points, mask in (
+                    (batch.source, batch.source_mask),
+                    (batch.target, batch.target_mask),
+                )
             )
-            one = self._solve_pair(
-                batch.source[row][keep_source],
-                batch.target[row][keep_target],
-                source_normals=_rows_of(batch.source_normals, row, keep_source),
-                target_normals=_rows_of(batch.target_normals, row, keep_target),
-                init=None if init is None else init.at(row),
-            )
+            one = self._solve_pair(source, target, None if init is None else init.at(row))
             if batch.source_mask is not None:
                 one = replace(
                     one,
@@ -380,10 +367,6 @@ def _shift_centroids(batch: Batch) -> Registration:
         if mask is not None:
             shift = shift.where(mask.any(-1, keepdim=True), 0.0)
     return Registration(Pose(pose.rotation, shift), status=(DEGENERATE,) * len(batch))
-
-
-def _rows_of(values: Tensor | None, row: int, keep: Tensor | slice) -> Tensor | None:
-    return None if values is None else values[row][keep]
 
 
 def _padded(values: Tensor | None, mask: Tensor) -> Tensor | None:

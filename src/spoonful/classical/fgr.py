@@ -23,6 +23,7 @@ from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.data.normals import estimate_normals
 from spoonful.extras import require
 from spoonful.geometry import Pose, kabsch
+from spoonful.geometry.checks import check_choice, check_count
 from spoonful.registration import Registration
 
 # Triangles tried for each match, as in the published code, and how many of them at once.
@@ -84,15 +85,13 @@ class FGR(ClassicalMethod):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.normals not in ("given", "estimated"):
-            raise ValueError(f"normals must be 'given' or 'estimated', got {self.normals!r}")
+        check_choice("normals", self.normals, ("given", "estimated"))
         for name in ("feature_radius", "max_distance"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value}")
         for name, least in (("normal_neighbors", 3), ("iterations", 1), ("tuples", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            check_count(name, getattr(self, name), least=least)
         if not self.division_factor > 1:
             raise ValueError(f"division_factor must be above 1, got {self.division_factor}")
         if not 0 < self.tuple_scale < 1:

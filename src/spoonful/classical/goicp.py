@@ -30,6 +30,7 @@ from spoonful.classical.distance_field import DistanceField, distance_field
 from spoonful.classical.icp import ICP, spread_rotations, spread_sample, untrimmed
 from spoonful.frame import Frame
 from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.geometry.checks import check_count
 from spoonful.neighbors import Index
 from spoonful.registration import Registration
 
@@ -86,8 +87,8 @@ class GoICP(PairwiseMethod):
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
         if not 0 <= self.trim < 1:
             raise ValueError(f"trim must lie in [0, 1), got {self.trim}")
-        if self.points is not None and self.points < 3:
-            raise ValueError(f"points must be at least 3, got {self.points}")
+        if self.points is not None:
+            check_count("points", self.points, least=3)
         if not 2 <= self.cells <= 256 or self.cells & (self.cells - 1):
             raise ValueError(f"cells must be a power of two from 2 to 256, got {self.cells}")
 
@@ -101,15 +102,7 @@ class GoICP(PairwiseMethod):
         """
         return cls(settings="published", points=None, cells=128, time_limit=60.0)
 
-    def _solve_pair(
-        self,
-        source: Tensor,
-        target: Tensor,
-        *,
-        source_normals: Tensor | None,
-        target_normals: Tensor | None,
-        init: Pose | None,
-    ) -> Registration:
+    def _solve_pair(self, source: Tensor, target: Tensor, init: Pose | None) -> Registration:
         deadline = time.monotonic() + self.time_limit
         frame = Frame.of(source, target)
         all_points, whole = frame.source_in(source), frame.target_in(target)

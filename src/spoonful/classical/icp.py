@@ -26,6 +26,7 @@ from spoonful.classical.contract import (
 )
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose
+from spoonful.geometry.checks import check_choice, check_count
 from spoonful.geometry.exact import matmul3
 from spoonful.icp import FEWEST, Descent, Matches, descend
 from spoonful.neighbors import Index
@@ -78,22 +79,19 @@ class ICP(ClassicalMethod):
     sample: int | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in ("point", "plane"):
-            raise ValueError(f"metric must be 'point' or 'plane', got {self.metric!r}")
-        if self.iterations < 1:
-            raise ValueError(f"iterations must be at least 1, got {self.iterations}")
+        check_choice("metric", self.metric, ("point", "plane"))
+        check_count("iterations", self.iterations)
+        check_count("starts", self.starts)
+        if self.sample is not None:
+            check_count("sample", self.sample, least=FEWEST)
         if self.tolerance < 0:
             raise ValueError(f"tolerance must be at least 0, got {self.tolerance}")
         if self.max_distance is not None and not self.max_distance > 0:
             raise ValueError(f"max_distance must be above 0, got {self.max_distance}")
         if not 0 <= self.trim < 1:
             raise ValueError(f"trim must lie in [0, 1), got {self.trim}")
-        if self.starts < 1:
-            raise ValueError(f"starts must be at least 1, got {self.starts}")
         if not 0 < self.start_degrees <= 180:
             raise ValueError(f"start_degrees must lie in (0, 180], got {self.start_degrees}")
-        if self.sample is not None and self.sample < FEWEST:
-            raise ValueError(f"sample must be at least {FEWEST}, got {self.sample}")
 
     @classmethod
     def published(cls) -> Self:

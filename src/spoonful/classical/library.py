@@ -101,15 +101,7 @@ class LibraryMethod(PairwiseMethod):
                 f"{self.name} cannot run the Python of {_variable(self.library)}: {error}"
             ) from None
 
-    def _solve_pair(
-        self,
-        source: Tensor,
-        target: Tensor,
-        *,
-        source_normals: Tensor | None,
-        target_normals: Tensor | None,
-        init: Pose | None,
-    ) -> Registration:
+    def _solve_pair(self, source: Tensor, target: Tensor, init: Pose | None) -> Registration:
         self.check()
         start = Pose.identity(dtype=source.dtype, device=source.device) if init is None else init
         middle = [points.double().mean(0) * self.centred for points in (source, target)]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from torch import Tensor
 
 from spoonful.classical.library import LibraryMethod, radius
+from spoonful.geometry.checks import check_choice, check_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +44,13 @@ class SmallGICP(LibraryMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind not in ("GICP", "PLANE_ICP", "ICP"):
-            raise ValueError(f"kind must be 'GICP', 'PLANE_ICP' or 'ICP', got {self.kind!r}")
+        check_choice("kind", self.kind, ("GICP", "PLANE_ICP", "ICP"))
         for name in ("voxel", "max_distance"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be above 0, got {value}")
         for name in ("neighbors", "iterations"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            check_count(name, getattr(self, name))
 
     @classmethod
     def published(cls) -> Self:
