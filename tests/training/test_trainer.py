@@ -221,7 +221,7 @@ def test_a_budget_in_seconds_becomes_steps():
     result = train(small("budget.steps=none", "budget.seconds=2"), corpus=blobs(), quiet=True)
     assert result.finished
     assert result.total is not None
-    assert result.step == result.total >= 15
+    assert result.step == result.total > 0  # how many depends on the machine
 
 
 def test_rpmnet_reads_normals_and_says_so_when_there_are_none():
