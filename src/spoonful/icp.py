@@ -292,7 +292,8 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     middle = (moved * weight.unsqueeze(-1)).sum(-2) / total
     arm = moved - middle.unsqueeze(-2)
     size = ((arm.square().sum(-1) * weight).sum(-1, keepdim=True) / total).sqrt()
-    size = size.clamp_min(torch.finfo(moved.dtype).tiny)
+    # Without matches the size is zero, and dividing by it would make the system singular.
+    size = size.where(size > 0, 1.0)
     # float32 cannot hold less damping than this; it is enough for strongly damped steps.
     dtype = torch.float64 if damping < 1e-6 else moved.dtype
     rows = torch.cat([torch.linalg.cross(arm, normals) / size.unsqueeze(-1), normals], -1).to(dtype)

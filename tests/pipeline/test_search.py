@@ -169,3 +169,13 @@ def test_signs_of_normals_turn_with_the_cloud_and_do_not_depend_on_their_first_s
     once = faced(Index(points), normals)
     again = faced(Index(points @ turn.mT), signs * normals @ turn.mT)
     assert float(((once @ turn.mT) * again).sum(-1).mean()) > 0.999
+
+
+def test_a_pose_without_matches_stays_where_it_is():
+    points = torch.rand(60, 3, generator=torch.Generator().manual_seed(0)) * 8
+    # Normals along an axis leave zeros in the system of a pose that nothing meets.
+    normals = torch.tensor([1.0, 0, 0]).expand_as(points)
+    far = Pose(torch.eye(3).expand(2, 3, 3), torch.tensor([[500.0, 0, 0], [0.2, 0, 0]]))
+    found = settle(Field(points, normals), points, normals, far)
+    assert torch.equal(found.translation[0], far.translation[0])
+    assert float(found.translation[1, 0].abs()) < 0.05
