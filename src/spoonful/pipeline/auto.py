@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -126,13 +127,9 @@ def register(
             raise ValueError(f"scale must be None or 'auto', got {scale!r}")
         near = init.rigid() if isinstance(init, Similarity) else init
         options: dict[str, Any] = {"init": near, "voxel": voxel, "seed": seed, "up": up}
-
-        def rigid(cloud: Cloud, quick: bool) -> Alignment:
-            quickly = "consensus" if quick and method == "auto" else method
-            return register(cloud, clouds[1], method=quickly, **options)
-
         first = 1.0 if init is not None else None
         first = float(init.scale) if isinstance(init, Similarity) else first
+        rigid = partial(register, target=clouds[1], method=method, **options)
         scaled = register_scaled(*clouds, rigid, start=first, seed=seed)
         return replace(scaled, seconds=time.perf_counter() - began)
     given = None if init is None else rigid_pose(_matrix(init), "init")
@@ -146,7 +143,7 @@ def register(
         proposals, seconds = gather(search, names, given)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, given)
-        level = Narrowed(proposals, None)
+        level = Narrowed(proposals)
         if up is not None:
             level = narrowed(search, proposals, up, names, given)
         found = ranked(search, level.proposals, start)

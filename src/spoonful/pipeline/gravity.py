@@ -64,13 +64,11 @@ class Narrowed(NamedTuple):
 
     Attributes:
         proposals: the poses to judge.
-        upright: drops tilted poses of further proposals; None if all poses are considered.
         warnings: reasons to doubt `up`, one sentence each.
         notes: what was done, one sentence each.
     """
 
     proposals: list[Proposal]
-    upright: Upright | None
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -94,22 +92,22 @@ def narrowed(
     upright = upright_of(up, search.pair)
     if upright is None:
         note = "up auto: no floor found in both clouds, so all poses were considered"
-        return Narrowed(proposals, None, (), (note,))
+        return Narrowed(proposals, (), (note,))
     own = upright.kept(proposals) + upright.propose(search, names, init)
     if not any(len(each.pose.rotation) for each in own):
         why = f"up {up}: no pose keeps the source upright, so all poses were considered"
-        return Narrowed(proposals, None, *((), (why,)) if up == "auto" else ((why,), ()))
+        return Narrowed(proposals, *((), (why,)) if up == "auto" else ((why,), ()))
     best, free = search.judge(own), search.judge(proposals)
     tilt = float(upright.tilt(free.pose)[0])
     if tilt > _TILT and float(free.score[0]) > _BETTER * float(best.score[0]):
         better = f"a pose that tilts the source by {tilt:.0f} degrees fits far better"
         if up == "auto":
             note = f"up auto: {better} than those that bring the largest floors together"
-            return Narrowed(proposals, None, (), (f"{note}, so all poses were considered",))
+            return Narrowed(proposals, (), (f"{note}, so all poses were considered",))
         why = f"up {up}: {better} than the best upright one; check --up, or leave it out"
-        return Narrowed(own, upright, (why,))
+        return Narrowed(own, (why,))
     note = f"up {up}: only poses that tilt the source by less than {_TILT:.0f} degrees considered"
-    return Narrowed(own, upright, (), (note,))
+    return Narrowed(own, (), (note,))
 
 
 def upright_of(up: str, pair: Pair) -> Upright | None:

@@ -92,8 +92,8 @@ _POINTS = 8000
 # If the scale is free, a result is not called confident.
 _LOOSE = 0.45
 
-Rigid = Callable[[Cloud, bool], Alignment]
-"""`rigid(source, quick)` registers a scaled source; `quick` asks for the fastest global method."""
+Rigid = Callable[[Cloud], Alignment]
+"""`rigid(source)` registers a scaled source."""
 
 
 class ScaleVote(NamedTuple):
@@ -214,8 +214,8 @@ def register_scaled(
         `Alignment` with its `scale` and `scale_deviation`. Its source is the scaled one.
     """
 
-    def at(scale: float, quick: bool = True) -> Alignment:
-        return rigid(replace(source, points=source.points * scale), quick)
+    def at(scale: float) -> Alignment:
+        return rigid(replace(source, points=source.points * scale))
 
     tried = [] if start is None else [(at(start), start)]
     if not tried or not tried[0][0].confident:
@@ -233,10 +233,10 @@ def register_scaled(
         scale *= refined.growth
         refined = refine_scale(at(scale))
     scale *= refined.growth
-    found, known = at(scale, quick=False), False
+    found, known = at(scale), False
     unit = min(UNIT_RATIOS, key=lambda ratio: _apart(ratio, scale))
     if _apart(unit, scale) < _UNIT_NEAR:
-        other = at(unit, quick=False)
+        other = at(unit)
         known = other.surface.rmse < _UNIT_WORSE * found.surface.rmse
         found, scale = (other, unit) if known else (found, scale)
     notes = [f"scale {scale:.6g}: {UNIT_RATIOS[unit]}"] if known else []
