@@ -14,10 +14,9 @@ from spoonful.cli.demo import built_in_pair
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
-from spoonful.pipeline import METHODS, proposers, read_pose, register
+from spoonful.pipeline import METHODS, read_pose, register
 from spoonful.pipeline.confidence import FitStatistics, Freedom, warnings_of
 from spoonful.pipeline.prepare import prepare
-from spoonful.pipeline.search import Proposal
 
 
 @pytest.fixture(scope="session")

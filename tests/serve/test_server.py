@@ -266,7 +266,7 @@ def test_a_bad_file_is_named_and_the_next_visitor_is_served(
     [
         ({"method": "magic"}, "method must be one of auto"),
         ({"voxel": "five"}, "voxel must be a length such as 5mm"),
-        ({"scale": "big"}, "scale must be a number above 0, such as 0.001, got 'big'"),
+        ({"scale": "big"}, "scale must be a number above 0.*got 'big'"),
         ({"scale": "0"}, "scale must be a number above 0"),
         ({"unit": "parsec"}, "unit must be one of"),
         ({str(i): "x" for i in range(9)}, "Too many fields"),

@@ -109,13 +109,16 @@ def compatible(
     *,
     source_normals: Tensor | None = None,
     target_normals: Tensor | None = None,
+    slack: float = 0.0,
 ) -> Tensor:
     """Which pairs of matches can both be right: (K, K) ones and zeros, arguments as `consensus`.
 
     Matches of one place with one place say nothing about a rotation and count as incompatible.
+    Distances may also differ by the share `slack` of the shorter one: the scales may differ.
     """
     a, b = torch.cdist(source, source), torch.cdist(target, target)
-    agree = ((a - b).abs() < tolerance) & (torch.minimum(a, b) > tolerance)
+    shorter = torch.minimum(a, b)
+    agree = ((a - b).abs() < (slack * shorter).clamp_min(tolerance)) & (shorter > tolerance)
     if source_normals is not None and target_normals is not None:
         n, m = source_normals, target_normals
         agree &= (n @ n.mT - m @ m.mT).abs() < _COSINES

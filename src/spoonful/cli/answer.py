@@ -15,7 +15,14 @@ from spoonful.pipeline.alignment import Alignment, turn_of
 from spoonful.pipeline.confidence import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
-from spoonful.pipeline.report import SHOWN, answered, axis_text, share_text, vector_text
+from spoonful.pipeline.report import (
+    SHOWN,
+    answered,
+    axis_text,
+    scale_text,
+    share_text,
+    vector_text,
+)
 from spoonful.view.layers import Fact
 
 # Columns for the name at the start of a line.
@@ -68,6 +75,8 @@ def show(
         lines.insert(2, ("precision", text))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
+    if answered(found) and found.scale_deviation is not None:
+        lines.insert(0, ("scale", f"{scale_text(found)}: a part of T_target_source"))
     console.print()
     for name, text in lines:
         color = ("green" if found.confident else "yellow") if name == "confidence" else ""
@@ -103,7 +112,8 @@ def next_step(found: Alignment, method: str, *, started: bool, page: Path | None
     if factor and found.overlap < PART and not found.confident:
         return f"if the files' units differ, --scale {factor} brings the source to the target's"
     if any(warning.startswith("scales differ") for warning in found.warnings):
-        return f"if the files' units differ, multiply the source with --scale {factor or 'FACTOR'}"
+        either = f"--scale {factor or 'FACTOR'}, or find the factor with --scale auto"
+        return f"if the files' units differ, multiply the source with {either}"
     if found.confident:
         return ""
     look = "look at it with --report page.html" if page is None else f"look at {page}"

@@ -56,7 +56,7 @@ def batch_command(
     voxel: Voxel = None,
     unit: Unit = "",
     scale: Scale = None,
-    up: UpAxis = "z",
+    up: UpAxis = "",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:

@@ -34,9 +34,12 @@ Unit = Annotated[
     typer.Option(metavar="mm", help=f"Unit of the files, shown with lengths: {', '.join(UNITS)}."),
 ]
 Scale = Annotated[
-    float | None, typer.Option(metavar="0.001", help="Multiply the source first: 0.001, mm to m.")
+    str | None,
+    typer.Option(metavar="0.001", help="Multiply the source, or auto finds the factor."),
 ]
-UpAxis = Annotated[str, typer.Option(metavar="z", help="Axis that points up in the report.")]
+UpAxis = Annotated[
+    str, typer.Option(metavar="z", help="Axis that points up in both files, or auto.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Seed = Annotated[int, typer.Option(metavar="0", help="Seed of the random choices.")]
 
@@ -70,7 +73,7 @@ def register_command(
         str,
         typer.Option(metavar="auto", help="Also print the pose about X,Y,Z or near the target."),
     ] = "",
-    up: UpAxis = "z",
+    up: UpAxis = "",
     seed: Seed = 0,
     as_json: Json = False,
     context: typer.Context = None,  # type: ignore[assignment]  # `spoonful demo` has none
@@ -85,6 +88,8 @@ def register_command(
       spoonful register source.ply target.pcd --report report.html
 
       spoonful register scan_in_mm.las model_in_m.stl --scale 0.001 -o moved.las
+
+      spoonful register points3D.bin lidar.las --scale auto
     """
     if context and context.args:
         raise ValueError(f"unexpected argument {context.args[0]}: {PER_PAIR}")
@@ -120,7 +125,7 @@ def register_command(
         typer.echo(json.dumps(outputs.record | more, indent=1))
     else:
         console = Console(soft_wrap=True, highlight=False)
-        show(console, found, unit, outputs.written, scale)
+        show(console, found, unit, outputs.written, request.factor)
         for folder in filter(Path.exists, dict.fromkeys(new)):
             line(console, "note", f"made the folder {folder}", "dim")
         if origin:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.files import json_ready
-from spoonful.geometry import Pose, hat
+from spoonful.geometry import Pose, Similarity, hat
 from spoonful.pipeline.apply import apply_pose
 from spoonful.pipeline.measures import SurfaceDistance, surface_distance
 from spoonful.pipeline.posefile import write_pose
@@ -92,6 +92,10 @@ class Alignment:
         covariance: (6, 6) of the last fit: turn in radians, then shift, in the source's frame; see
             `spoonful.geometry.covariance`. It is of the points' noise alone, not of a wrong match,
             and zero along what the surfaces leave free. None if it was not estimated.
+        scale: the factor that was found for the source, `target ~ s R source + t`; 1 if it was not
+            searched for. `source` and `matches` are those of the scaled source.
+        scale_deviation: standard deviation of the scale as a share of it, of the points' noise
+            alone; None if the scale was not searched for.
     """
 
     pose: Pose
@@ -113,6 +117,8 @@ class Alignment:
     voxel: float = 0.0
     notes: tuple[str, ...] = ()
     covariance: Tensor | None = None
+    scale: float = 1.0
+    scale_deviation: float | None = None
 
     def __repr__(self) -> str:
         """The main numbers and the pose, without the long matches, candidates and clouds."""
@@ -150,8 +156,16 @@ class Alignment:
 
     @property
     def transform(self) -> Tensor:
-        """`T_target_source`, (4, 4) float64."""
-        return self.pose.matrix()
+        """`T_target_source`, (4, 4) float64; its upper left part is `s R`."""
+        return self.matrix_of(self.pose)
+
+    def matrix_of(self, pose: Pose) -> Tensor:
+        """The 4x4 that scales the source as it was given, then moves it by `pose`."""
+        return self._with_scale(pose).matrix()
+
+    def _with_scale(self, pose: Pose) -> Similarity:
+        scale = torch.tensor(self.scale, dtype=torch.float64)
+        return Similarity(pose.rotation, pose.translation, scale)
 
     @property
     def confident(self) -> bool:
@@ -178,12 +192,12 @@ class Alignment:
         return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
 
     def apply(self, cloud: Any) -> Any:
-        """Move (N, 3) points, a cloud or a mesh from the source's frame to the target's.
+        """Scale and move (N, 3) points, a cloud or a mesh of the source to the target's frame.
 
         Tensors, arrays, this package's `Cloud` and `Mesh` and objects of Open3D, trimesh and
         PyVista come back as the same type; see `spoonful.pipeline.apply`.
         """
-        return apply_pose(self.pose, cloud)
+        return apply_pose(self._with_scale(self.pose), cloud)
 
     def summary(self, **about: Any) -> dict[str, Any]:
         """The one record of a result that is written, printed or sent, all of it valid JSON.
@@ -197,6 +211,8 @@ class Alignment:
         whole = {
             **about,
             "T_target_source": self.transform.tolist(),
+            "scale": self.scale,
+            "scale_deviation": self.scale_deviation,
             "method": self.method,
             "reason": self.reason,
             "inlier_ratio": self.inlier_ratio,
@@ -215,7 +231,7 @@ class Alignment:
             "covariance": None if self.covariance is None else self.covariance.tolist(),
             "deviation_degrees": self.deviation.degrees if self.deviation else None,
             "deviation": self.deviation.length if self.deviation else None,
-            "poses": {name: pose.matrix().tolist() for name, pose in self.poses.items()},
+            "poses": {name: self.matrix_of(pose).tolist() for name, pose in self.poses.items()},
             "candidates": [
                 {"name": c.name, "score": c.score, "seconds": c.seconds} for c in self.candidates
             ],
@@ -234,7 +250,7 @@ class Alignment:
         """
         rest = self.summary(**about)
         del rest["T_target_source"]
-        return write_pose(path, self.pose, **rest)
+        return write_pose(path, self._with_scale(self.pose), **rest)
 
     def show(self, **options: Any) -> None:
         """Raise an error that names `spoonful.pipeline.report.show`, which replaces this method."""

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh
 from spoonful.extras import require
-from spoonful.geometry import Pose
-from spoonful.pipeline.shapes import moved
+from spoonful.geometry import Pose, Similarity
+from spoonful.pipeline.shapes import moved, scaled
 
 
-def apply_pose(pose: Pose, value: Any) -> Any:
+def apply_pose(pose: Pose | Similarity, value: Any) -> Any:
     """A moved copy of `value`, of its own type.
 
     Accepted are (..., 3) tensors and arrays, `Cloud` and `Mesh` of this package, and objects of
@@ -22,7 +22,7 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     whole numbers become float64. The sum is done in float64.
 
     Args:
-        pose: rotation (3, 3) and translation (3,).
+        pose: rotation (3, 3) and translation (3,), and perhaps a scale, which comes first.
         value: what to move; it is not changed.
 
     Raises:
@@ -33,8 +33,10 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     >>> apply_pose(shift, Cloud(torch.eye(3))).points[0]
     tensor([1., 0., 5.])
     """
-    pose = Pose(*(part.detach().to("cpu", torch.float64) for part in pose))
+    pose = type(pose)(*(part.detach().to("cpu", torch.float64) for part in pose))
     if isinstance(value, Cloud | Mesh):
+        if isinstance(pose, Similarity):
+            value, pose = scaled(value, float(pose.scale)), pose.rigid()
         return moved(value, pose)
     if isinstance(value, Tensor):
         points = value.detach().to("cpu", torch.float64)
@@ -43,7 +45,10 @@ def apply_pose(pose: Pose, value: Any) -> Any:
     library, matrix = type(value).__module__.split(".")[0], pose.matrix().numpy()
     if library == "open3d":
         result = value.clone() if hasattr(value, "clone") else copy.deepcopy(value)
-        return result.transform(matrix)
+        result.transform(matrix)
+        if isinstance(pose, Similarity) and hasattr(result, "normalize_normals"):
+            result.normalize_normals()  # the scale is in the matrix
+        return result
     if library == "trimesh":
         return value.copy().apply_transform(matrix)
     if library == "pyvista":

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 import time
-from typing import NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, Similarity
 from spoonful.inputs import rigid_pose
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches
@@ -34,10 +36,12 @@ from spoonful.pipeline.confidence import (
     units_hint,
     warnings_of,
 )
+from spoonful.pipeline.gravity import UP, Narrowed, narrowed
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
@@ -56,11 +60,13 @@ def register(
     target: object,
     *,
     method: str = "auto",
-    init: Pose | None = None,
+    init: Pose | Similarity | None = None,
     voxel: float | None = None,
     seed: int = 0,
     source_normals: object = None,
     target_normals: object = None,
+    scale: str | None = None,
+    up: str | None = None,
 ) -> Alignment:
     """The pose that maps `source` onto `target`, and how far it can be trusted.
 
@@ -80,6 +86,10 @@ def register(
         source_normals: (N, 3), where the source does not carry its own. Normals are used if both
             clouds have them, and are then taken to point to the same side of a surface in both.
         target_normals: (M, 3), likewise.
+        scale: "auto" also finds the factor by which the source must be scaled, `Alignment.scale`;
+            `init` may then be a `Similarity`. None keeps the clouds' scales.
+        up: the axis that points up in both clouds, "z" or "-y", or "auto" for the largest floor in
+            each: only poses that hardly tilt the source are considered. None considers all.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
@@ -103,6 +113,8 @@ def register(
     began = time.perf_counter()
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if up is not None and up not in UP:
+        raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
     if voxel is not None and not 0 < voxel < math.inf:
         raise ValueError(f"voxel must be positive and finite, got {voxel}")
     clouds = (
@@ -110,6 +122,16 @@ def register(
         as_cloud(target, name="target", normals=target_normals, seed=seed),
     )
     sizes = _sizes(clouds)
+    if scale is not None:
+        if scale != "auto":
+            raise ValueError(f"scale must be None or 'auto', got {scale!r}")
+        near = init.rigid() if isinstance(init, Similarity) else init
+        options: dict[str, Any] = {"init": near, "voxel": voxel, "seed": seed, "up": up}
+        first = 1.0 if init is not None else None
+        first = float(init.scale) if isinstance(init, Similarity) else first
+        rigid = partial(register, target=clouds[1], method=method, **options)
+        found = register_scaled(*clouds, rigid, start=first, seed=seed)
+        return replace(found, seconds=time.perf_counter() - began)
     given = None if init is None else rigid_pose(_matrix(init), "init")
     start = given or Pose.identity(dtype=torch.float64)
 
@@ -117,10 +139,14 @@ def register(
         pair = prepare(*clouds, voxel, seed)
         search = Search(pair)
         searched = time.perf_counter() - began
-        proposals, seconds = gather(search, AUTO if method == "auto" else [method], given)
+        names = AUTO if method == "auto" else (method,)
+        proposals, seconds = gather(search, names, given)
         if method == "auto" or not any(len(p.pose.rotation) for p in proposals):
             proposals += from_start(search, given)
-        found = ranked(search, proposals, start)
+        level = Narrowed(proposals)
+        if up is not None:
+            level = narrowed(search, proposals, up, names, given)
+        found = ranked(search, level.proposals, start)
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -153,14 +179,14 @@ def register(
         radius=pair.voxel,
         overlap=fit.share,
         confidence=confidence_of(fit),
-        warnings=tuple(warnings_of(pair, fit, found.freedom, sizes)),
+        warnings=(*warnings_of(pair, fit, found.freedom, sizes), *level.warnings),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
         matches=_matches(pair, search, final),
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
-        notes=notes_of(*clouds),
+        notes=(*notes_of(*clouds), *level.notes),
         covariance=pair.frame.covariance_out(spread),
     )
 

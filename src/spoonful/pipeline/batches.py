@@ -233,7 +233,7 @@ def _settings(requests: Sequence[Request], reports: str | os.PathLike[str]) -> d
     if "voxel" in common:
         common["voxel"] = requests[0].grid
     if "scale" in common:
-        common["scale"] = common["scale"] or 1.0
+        common["scale"] = requests[0].factor or common["scale"] or 1.0
     return common | {"reports": os.fspath(reports)}
 
 

@@ -31,7 +31,8 @@ def as_cloud(
     this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds of
     trimesh; data sets of PyVista. A mesh is sampled at `mesh_samples` points, uniformly by area.
     Points with NaN or infinite coordinates, which depth cameras write for missing depth, are left
-    out and counted in `Cloud.dropped`.
+    out and counted in `Cloud.dropped`. If a cloud has weights, such as the opacities of splats,
+    each point is kept with the probability of its weight.
 
     Args:
         value: the points.
@@ -72,13 +73,24 @@ def as_cloud(
     if not bool(finite.any()):
         what = f"{len(points)} points, none of them finite" if len(points) else "no points"
         raise ValueError(f"{name} must hold finite points, got {what}")
+    missing = int((~finite).sum())
+    if cloud.weights is not None:
+        finite = _drawn(finite, cloud.weights, seed)
     everything = bool(finite.all())
     return Cloud(
         points if everything else points[finite],
         own if own is None or everything else own[finite],
         None if cloud.colors is None else cloud.colors.cpu()[finite],
-        cloud.dropped + int((~finite).sum()),
+        cloud.dropped + missing,
     )
+
+
+def _drawn(kept: Tensor, weights: Tensor, seed: int) -> Tensor:
+    """Choose points with the probability of their weights; `kept` if fewer than 3 are left."""
+    generator = torch.Generator().manual_seed(seed)
+    chance = torch.rand(len(weights), generator=generator, dtype=torch.float64)
+    drawn = kept & (chance < weights.detach().to("cpu", torch.float64))
+    return drawn if int(drawn.sum()) >= 3 else kept
 
 
 def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:

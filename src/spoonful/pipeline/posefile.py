@@ -5,8 +5,9 @@
      "source": "a.ply", "target": "b.ply", ...}
 
 The matrix is row-major and maps points of the source, as columns, to the target's frame:
-`target ~ R source + t`, in the files' units. All other entries are information for people.
-`read_pose` also reads files of other programs.
+`target ~ R source + t`, in the files' units; with a scale its 3x3 part is `s R`. All other entries
+are information for people. `read_pose` also reads files of other programs. Formats that hold a
+quaternion, such as TUM's, have no place for a scale, and KITTI's readers expect none.
 """
 
 from __future__ import annotations
@@ -14,28 +15,35 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import torch
 
 from spoonful.files import json_ready, write_whole
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, Similarity
 from spoonful.inputs import rigid_matrix, rigid_pose
-from spoonful.pipeline.posetext import WRITERS, seven
+from spoonful.pipeline.posetext import WRITERS, matrix_text, seven
 
 FORMAT = "spoonful-pose"
 # No pose file is longer; a cloud given by mistake is.
 _LONGEST = 1 << 20
 _NAMES = ("T_target_source", "transform", "transformation", "matrix", "pose")
+_Made = TypeVar("_Made")
 
 
-def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
+def write_pose(path: str | os.PathLike[str], pose: Pose | Similarity, **about: Any) -> Path:
     """Write one pose, atomically: as JSON, or as the text that `posetext` has for the extension.
 
     Args:
         path: the file.
-        pose: `T_target_source`, rotation (3, 3) and translation (3,).
+        pose: `T_target_source`, rotation (3, 3) and translation (3,). A `Similarity` is written as
+            the 4x4 with its scale, which `read_similarity` reads and `read_pose` refuses.
         about: further entries of JSON, such as `source="a.ply"`; anything JSON can hold.
+
+    Raises:
+        ValueError: the pose is not rigid, or has a scale and the format no place for it.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -43,13 +51,21 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
     >>> read_pose(path).translation
     tensor([0., 0., 0.], dtype=torch.float64)
     """
-    matrix = rigid_matrix(pose.matrix(), "pose")
+    matrix = pose.matrix()
+    if isinstance(pose, Similarity):
+        similarity_from_matrix(matrix, "pose")
+    else:
+        rigid_matrix(matrix, "pose")
     if text := WRITERS.get(Path(path).suffix.lower()):
+        if isinstance(pose, Similarity):
+            if float(pose.scale) != 1 and text is not matrix_text:
+                raise ValueError(f"{path}: the format has no place for a scale; use .json or .txt")
+            pose = Pose(matrix[:3, :3], matrix[:3, 3])
         return write_whole(path, text(pose))
     entries = {
         "format": FORMAT,
         "version": 1,
-        "T_target_source": matrix.tolist(),
+        "T_target_source": matrix.double().tolist(),
         **json_ready(about),
     }
     # One row of the matrix on a line: the file is read by people as well.
@@ -58,7 +74,7 @@ def write_pose(path: str | os.PathLike[str], pose: Pose, **about: Any) -> Path:
 
 
 def read_pose(path: str | os.PathLike[str]) -> Pose:
-    """Read one pose, in float64.
+    """Read one pose without a scale, in float64.
 
     It reads all that `write_pose` writes; JSON with a 4x4 or 3x4 matrix as nested lists, bare or
     under "T_target_source", "transform", "transformation", "matrix" or "pose"; and text with 16 or
@@ -68,15 +84,44 @@ def read_pose(path: str | os.PathLike[str]) -> Pose:
         ValueError: it holds no rigid motion; the message says what it holds instead.
         OSError: the file cannot be read.
     """
+    return _read(path, rigid_pose)
+
+
+def read_similarity(path: str | os.PathLike[str]) -> Similarity:
+    """Read one pose with its scale, which is 1 for a rigid motion; otherwise as `read_pose`."""
+    return _read(path, similarity_from_matrix)
+
+
+def _read(path: str | os.PathLike[str], convert: Callable[[Any, str], _Made]) -> _Made:
     path = Path(path)
     with path.open("rb") as file:
         data = file.read(_LONGEST + 1)
     try:
         if len(data) > _LONGEST:
             raise ValueError("it is too long for a pose")
-        return rigid_pose(_numbers(data), "it")
+        return convert(_numbers(data), "it")
     except ValueError as error:
         raise ValueError(f"{path}: not a pose: {error}") from None
+
+
+def similarity_from_matrix(matrix: Any, name: str = "pose") -> Similarity:
+    """Check a 4x4 or 3x4 matrix and take it apart into rotation, translation and scale, float64.
+
+    >>> similarity_from_matrix([[2, 0, 0, 5], [0, 2, 0, 0], [0, 0, 2, 0]]).scale
+    tensor(2., dtype=torch.float64)
+    """
+    scale = torch.ones((), dtype=torch.float64)
+    try:
+        value = torch.tensor(matrix, dtype=torch.float64)
+        size = torch.linalg.det(value[:3, :3]).pow(1 / 3)
+    except (TypeError, ValueError, RuntimeError, IndexError):
+        value = matrix
+    else:
+        if bool(size.isfinite()) and float(size) > 0:
+            scale = size
+            value[:3, :3] /= scale
+    # It names all that is wrong with the matrix.
+    return Similarity(*rigid_pose(value, name), scale)
 
 
 def _numbers(data: bytes) -> Any:

@@ -154,6 +154,14 @@ def share_text(share: float) -> str:
     return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
+def scale_text(alignment: Alignment) -> str:
+    """The scale that was found, with its standard deviation as a percentage."""
+    deviation = alignment.scale_deviation
+    if deviation is None or not math.isfinite(deviation):
+        return f"{alignment.scale:.6g}"
+    return f"{alignment.scale:.6g} (standard deviation {100 * deviation:.2g} %, of noise alone)"
+
+
 def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
     """The numbers of a registration, in the order in which they are read."""
     turn = turn_of(alignment.pose.rotation)
@@ -183,6 +191,8 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         Fact("Unit of the files", unit or "not known"),
         Fact("Time", alignment.seconds, "s"),
     ]
+    if alignment.scale_deviation is not None and answered(alignment):
+        rows.insert(0, Fact("Scale", scale_text(alignment)))
     if alignment.voxel:
         rows.insert(-4, Fact("Voxels", alignment.voxel, unit))
     return rows

@@ -11,22 +11,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.data.clouds.formats import format_of
+from spoonful.data.clouds.splats import is_splats
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
+from spoonful.pipeline.gravity import UP
 from spoonful.pipeline.lengths import UNITS, length
-from spoonful.pipeline.posefile import read_pose
+from spoonful.pipeline.posefile import read_pose, read_similarity
 from spoonful.pipeline.report import write_report
 from spoonful.pipeline.shapes import moved, scaled
-from spoonful.view.layers import Up
+from spoonful.view.layers import UPS
 
+AUTO_SCALE = "auto"
 # Modules that a worker process needs and that take seconds to import.
 PRELOAD = (__name__, "scipy.spatial", "trimesh")
 
@@ -44,10 +47,12 @@ class Request:
         voxel: edge of the grid that the search works on: a number in the files' unit, or text with
             a unit, "5mm"; None chooses it.
         unit: of the files, one of `UNITS`; "" if it is not known.
-        scale: multiplies the source first; 0.001 for millimetres onto metres.
+        scale: multiplies the source first; 0.001 for millimetres onto metres. "auto" finds the
+            factor, which is then a part of the pose.
         origin: also give the pose with this point subtracted from both files: "X,Y,Z", or "auto"
             for one near the target; "" does not.
-        up: the axis that points up in the report.
+        up: the axis that points up in the report and in both clouds: poses that tilt the source
+            are not considered; "auto" takes the largest floor of each. "" considers all poses.
         seed: seed of the random choices.
         output: where to write the moved source; "" does not write it.
         pose: where to write the pose; "" does not write it.
@@ -65,9 +70,9 @@ class Request:
     method: str = "auto"
     voxel: float | str | None = None
     unit: str = ""
-    scale: float | None = None
+    scale: float | str | None = None
     origin: str = ""
-    up: Up = "z"
+    up: str = ""
     seed: int = 0
     output: str = ""
     pose: str = ""
@@ -78,14 +83,12 @@ class Request:
         for name, value, known in (
             ("method", self.method, METHODS),
             ("unit", self.unit, ("", *UNITS)),
-            ("up", self.up, get_args(Up)),
+            ("up", self.up, ("", *UP)),
         ):
             if value not in known:
                 choices = ", ".join(filter(None, known))
                 raise ValueError(f"{name} must be one of {choices}, got {value[:50]!r}")
-        if self.scale is not None and not 0 < self.scale < math.inf:
-            raise ValueError(f"scale must be a number above 0 and finite, got {self.scale:g}")
-        _ = self.grid
+        _ = self.grid, self.factor
         if self.origin not in ("", "auto"):
             point_of(self.origin)
 
@@ -93,6 +96,20 @@ class Request:
     def grid(self) -> float | None:
         """`voxel` as a number in the files' unit; None chooses it."""
         return None if self.voxel is None else length(str(self.voxel), self.unit, "voxel")
+
+    @property
+    def factor(self) -> float | None:
+        """`scale` as a number; None if it is to be found, or not given."""
+        if self.scale is None or self.scale == AUTO_SCALE:
+            return None
+        try:
+            factor = float(self.scale)
+        except ValueError:
+            factor = math.nan
+        if not 0 < factor < math.inf:
+            wanted = f"a number above 0 and finite, such as 0.001, or {AUTO_SCALE}"
+            raise ValueError(f"scale must be {wanted}, got {str(self.scale)[:50]!r}")
+        return factor
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -107,7 +124,7 @@ class Request:
             options |= {name: path or None for name, path in files.items()}
             options["--init"] = self.init or None
         options["--origin"] = self.origin or None
-        options["--up"] = None if self.up == "z" else self.up
+        options["--up"] = self.up or None
         options["--seed"] = self.seed or None
         words = ["spoonful", "register", *self.shown, "--method", self.method]
         for name, value in options.items():
@@ -151,20 +168,24 @@ def run(request: Request) -> Outputs:
         raise ValueError(
             f"{output}: STL holds triangles, and {request.source} has none: choose .ply"
         )
-    if request.scale is not None:
-        source = scaled(source, request.scale)
+    if request.factor is not None:
+        source = scaled(source, request.factor)
+    free = request.scale == AUTO_SCALE
+    start = (read_similarity if free else read_pose)(request.init) if request.init else None
     alignment = register(
         source,
         target,
         method=request.method,
-        init=read_pose(request.init) if request.init else None,
+        init=start,
         voxel=request.grid,
         seed=request.seed,
+        scale=AUTO_SCALE if free else None,
+        up=request.up or None,
     )
     names = dict(zip(("source", "target"), request.shown, strict=True))
     about: dict[str, Any] = names | {"unit": request.unit or None}
-    if request.scale is not None:
-        about["source_scale"] = request.scale
+    if request.factor is not None:
+        about["source_scale"] = request.factor
     if request.origin:
         about |= about_origin(alignment, request.origin)
     not_kept: list[str] = []
@@ -214,15 +235,17 @@ def about_origin(found: Alignment, origin: str) -> dict[str, Any]:
         point = (found.target.points.mean(0) / 100).round() * 100 + 0.0
     else:
         point = point_of(origin)
-    shift = found.pose.apply(point[None])[0] - point
-    local = Pose(found.pose.rotation, shift)
-    return {"origin": point.tolist(), "T_about_origin": local.matrix().tolist()}
+    shift = found.apply(point[None])[0] - point
+    local = found.matrix_of(Pose(found.pose.rotation, shift))
+    return {"origin": point.tolist(), "T_about_origin": local.tolist()}
 
 
 def _write_moved(path: str, *, shape: Cloud | Mesh, found: Alignment, not_kept: list[str]) -> None:
     """Write the source at the pose that was found, and add to `not_kept` what the file lacks."""
-    result = moved(shape, found.pose)
+    result = moved(scaled(shape, found.scale) if found.scale != 1 else shape, found.pose)
     not_kept += lost(path, result)
+    if is_splats(result.fields) and "f_rest_0" in result.fields:
+        not_kept.append("the turn of view-dependent colours (f_rest)")
     if isinstance(result, Mesh) and not format_of(Path(path)).meshes:
         result = moved(found.source, found.pose)
     if isinstance(result, Mesh):
@@ -238,5 +261,5 @@ def _write_page(path: str, *, request: Request, found: Alignment) -> None:
         names=[Path(name).name for name in request.shown],
         unit=request.unit,
         command=request.command(),
-        up=request.up,
+        up=next((axis for axis in UPS if axis == request.up), "z"),
     )

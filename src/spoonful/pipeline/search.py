@@ -24,7 +24,7 @@ from spoonful.pipeline.prepare import Pair, Scan
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
 # A match is among so many most similar ones, seen from both ends.
-_CHOICES = 2
+CHOICES = 2
 # Matches within this many voxels agree.
 TOLERANCE = 1.5
 # Poses that move the scan apart by less than this, in voxels, are one.
@@ -169,14 +169,18 @@ class Search:
 
 def describe(scan: Scan) -> Description:
     """What the search needs of one scan, whatever the other scan is."""
-    features = fpfh(scan.points, scan.normals, _RADII, index=scan.grid)
-    return Description(features, Field(scan.points, scan.normals))
+    return Description(surroundings(scan), Field(scan.points, scan.normals))
+
+
+def surroundings(scan: Scan) -> Tensor:
+    """(N, D) features of the points of a scan's grid."""
+    return fpfh(scan.points, scan.normals, _RADII, index=scan.grid)
 
 
 def find_evidence(pair: Pair, source_features: Tensor, target_features: Tensor) -> Evidence:
     """Mutual matches of the scans' surroundings."""
     source, target = pair.source, pair.target
-    here, there = mutual_matches(source_features, target_features, _CHOICES)
+    here, there = mutual_matches(source_features, target_features, CHOICES)
     return Evidence(
         source=source.points[here],
         target=target.points[there],

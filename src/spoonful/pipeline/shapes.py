@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh
+from spoonful.data.clouds.splats import grown, is_splats, turned
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
+from spoonful.pipeline.posetext import quaternion
 
 
 def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
@@ -27,17 +29,23 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
         header.scales, header.offsets = header.scales * factor, header.offsets * factor
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor, header=header)
-    return replace(shape, points=shape.points * factor, header=header)
+    fields = grown(shape.fields, factor) if is_splats(shape.fields) else shape.fields
+    return replace(shape, points=shape.points * factor, header=header, fields=fields)
 
 
 def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
-    """The shape at `pose`, its normals turned with it, computed in float64."""
+    """The shape at `pose`, its normals and splats turned with it, computed in float64."""
     if isinstance(shape, Mesh):
         return replace(shape, vertices=_moved(shape.vertices, pose), fields=_turned(shape, pose))
     points = _moved(shape.points, pose)
     normals = shape.normals
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
+    if is_splats(shape.fields):
+        x, y, z, w = quaternion(pose.rotation).tolist()
+        columns = turned(shape.fields, (w, x, y, z))
+        # Their colours are columns already.
+        return replace(shape, points=points, normals=None, colors=None, fields=columns)
     return replace(shape, points=points, normals=normals)
 
 

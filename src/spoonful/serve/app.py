@@ -297,7 +297,7 @@ class Server:
                 method=options["method"] or "auto",
                 voxel=options["voxel"] or None,
                 unit=options["unit"],
-                scale=_factor(options["scale"]),
+                scale=options["scale"] or None,
                 output=str(out / f"aligned{_written_as(paths[0].suffix)}"),
                 pose=str(out / "pose.json"),
                 report=str(out / "report.html"),
@@ -379,14 +379,6 @@ async def _refused(request: WebRequest, error: Exception) -> Response:
 def _written_as(suffix: str) -> str:
     """The extension of the moved source: that of the source, or .ply for a format only read."""
     return suffix if FORMATS[suffix].write else ".ply"
-
-
-def _factor(text: str) -> float | None:
-    """Parse the number to multiply by; None if there is no text."""
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise ValueError(f"scale must be a number above 0, such as 0.001, got {text!r}") from None
 
 
 def _with_own_names(error: Exception, asked: Request) -> str:

@@ -27,6 +27,7 @@ class Arrays:
         colors: (V, 3), bytes, 16-bit numbers or fractions, or None.
         fields: returns all columns of the file, (V,) each, by name.
         header: what a writer of the same format can use again.
+        weights: (V,) from 0 to 1, or None.
     """
 
     vertices: NDArray[Any]
@@ -35,6 +36,7 @@ class Arrays:
     colors: NDArray[Any] | None = None
     fields: Callable[[], Mapping[str, NDArray[Any]]] = dict
     header: Any = None
+    weights: NDArray[Any] | None = None
 
 
 def from_columns(

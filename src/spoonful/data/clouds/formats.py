@@ -69,13 +69,18 @@ FORMATS = {
         "GLB", "gltf", "read_glb", "write_glb", meshes=True, normals=False, magic=b"glTF"
     ),
 }  # fmt: skip
+# Files whose whole name, with anything before it, says what they are.
+_NAMED = {
+    "points3d.txt": Format("COLMAP", "colmap", "read_text", "", normals=False),
+    "points3d.bin": Format("COLMAP", "colmap", "read_binary", "", normals=False),
+}
 # Formats that are not read, and what their own programs can export instead.
 _EXPORTS = {
     "export it as E57 or PTS from Autodesk ReCap": (".rcp", ".rcs"),
     "export it as E57 from the scanner's software": (
         ".fls", ".fws", ".lsproj", ".zfs", ".zfprj", ".rdbx", ".rxp", ".rsp", ".clr", ".lgs",
     ),
-    "save it as PLY or LAS in CloudCompare": (".bin",),
+    "save it as PLY or LAS in CloudCompare, or name it points3D.bin if it is COLMAP's": (".bin",),
     "export it as glTF, OBJ or PLY": (".fbx", ".dae", ".3ds", ".3mf", ".usd", ".usdz", ".blend"),
     "export a mesh of it as STL or OBJ": (".step", ".stp", ".iges", ".igs", ".sldprt", ".ipt"),
     "export its frames as PCD or PLY": (".pcap", ".bag", ".db3", ".mcap"),
@@ -85,7 +90,7 @@ _EXPORTS = {
 
 
 def format_of(path: PurePath, *, write: bool = False) -> Format:
-    """The format of a file, by its extension.
+    """The format of a file, by its extension; that of COLMAP's points by its name.
 
     Args:
         path: the file.
@@ -95,14 +100,15 @@ def format_of(path: PurePath, *, write: bool = False) -> Format:
         CloudFileError: the format is not known, or not written; the message says what to do.
     """
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
+    named = next((kind for name, kind in _NAMED.items() if path.name.lower().endswith(name)), None)
+    if named is None and suffix not in FORMATS:
         ending = repr(path.suffix) if path.suffix else "a name without extension"
         advice = next((text for text, those in _EXPORTS.items() if suffix in those), "")
         advice = f"; {advice}" if advice else ""
         raise CloudFileError(
             f"{path}: cannot tell the format from {ending}{advice}; known are {', '.join(FORMATS)}"
         )
-    kind = FORMATS[suffix]
+    kind = named or FORMATS[suffix]
     if write and not kind.write:
         written = ", ".join(name for name, kind in FORMATS.items() if kind.write)
         raise CloudFileError(f"{path}: {kind.name} is read but not written; choose {written}")

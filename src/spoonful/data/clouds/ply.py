@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np, text_format
 from spoonful.data.clouds.limits import expect
 from spoonful.data.clouds.numbers import check_corners, fans, polygons, rows_of, whole
+from spoonful.data.clouds.splats import is_splats, with_splats
 from spoonful.data.clouds.types import Cloud, Mesh
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def read(data: bytes, folder: Path) -> Arrays:
     columns, triangles = take(header, vertex.count)
     faces = triangles if triangles is not None and len(triangles) else None
     others = [e.name for e in header.elements if e.count and not e.wanted]
-    return from_columns(columns, faces, header=Remarks(header.remarks, others))
+    arrays = from_columns(columns, faces, header=Remarks(header.remarks, others))
+    return with_splats(arrays, columns) if is_splats(columns) else arrays
 
 
 class Remarks(NamedTuple):

@@ -213,6 +213,8 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
     points = points[finite]
     normals = None if normals is None else _unit_normals(points, normals)
     more = _fields(arrays, finite) if fields else {}
+    if arrays.weights is not None:
+        more["weights"] = torch.from_numpy(arrays.weights)[finite]
     return Cloud(points, normals, colors, dropped=len(finite) - len(points), **more)
 
 

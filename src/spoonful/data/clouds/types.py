@@ -41,6 +41,7 @@ class Cloud:
         dropped: how many points were left out because they were not finite.
         fields: all columns of the file, (N,) arrays by name, if they were asked for; see `read`.
         header: what a writer of the same format can use again, such as a LAS header.
+        weights: (N,) from 0 to 1, such as the opacities of Gaussian splats; or None.
 
     >>> cloud = Cloud(torch.eye(3))
     >>> len(cloud), cloud.normals is None
@@ -56,6 +57,7 @@ class Cloud:
     dropped: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
     header: Any = None
+    weights: Tensor | None = None
 
     def __post_init__(self) -> None:
         shape = tuple(self.points.shape)
@@ -72,6 +74,10 @@ class Cloud:
             raise TypeError(f"normals must be floating point, got {self.normals.dtype}")
         if self.colors is not None and self.colors.dtype != torch.uint8:
             raise TypeError(f"colors must be uint8, got {self.colors.dtype}")
+        if self.weights is not None and tuple(self.weights.shape) != shape[:1]:
+            raise ValueError(
+                f"weights must have shape {shape[:1]}, got {tuple(self.weights.shape)}"
+            )
 
     def __len__(self) -> int:
         return self.points.shape[0]
@@ -85,6 +91,7 @@ class Cloud:
             normals=None if self.normals is None else self.normals[index],
             colors=None if self.colors is None else self.colors[index],
             fields={name: column[rows] for name, column in self.fields.items()},
+            weights=None if self.weights is None else self.weights[index],
         )
 
     def to(self, where: torch.device | torch.dtype | str) -> Self:

@@ -1,0 +1,338 @@
+"""Registration of clouds whose scales differ by an unknown factor.
+
+vote      match surroundings on grids of many edges; groups of matches vote for a scale
+register  the source at the best supported scales, rigidly
+refine    the scale together with the pose, by point-to-plane ICP
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.classical.consensus import compatible
+from spoonful.classical.fpfh import mutual_matches
+from spoonful.data.clouds import Cloud
+from spoonful.data.sampling import voxel_average
+from spoonful.geometry import Similarity, rotation_from_vector, similarity
+from spoonful.icp import FEWEST, tukey
+from spoonful.neighbors import Index
+from spoonful.pipeline.alignment import Alignment
+from spoonful.pipeline.field import DAMPING
+from spoonful.pipeline.polish import some_of
+from spoonful.pipeline.prepare import (
+    normals_at,
+    scan_on_grid,
+    size_of,
+    suitable_edges,
+    thinned,
+)
+from spoonful.pipeline.search import CHOICES, TOLERANCE, surroundings
+
+UNIT_RATIOS = {
+    1.0: "the same unit",
+    1e-3: "millimetres onto metres",
+    1e3: "metres onto millimetres",
+    1e-2: "centimetres onto metres",
+    1e2: "metres onto centimetres",
+    0.0254: "inches onto metres",
+    1 / 0.0254: "metres onto inches",
+    25.4: "inches onto millimetres",
+    1 / 25.4: "millimetres onto inches",
+    0.3048: "feet onto metres",
+    1 / 0.3048: "metres onto feet",
+}
+"""Factors between usual units, and what they do to the source."""
+
+# Edges of neighbouring grids differ by this factor; the finest ones are one step above `apt`,
+_STEP = 1.2
+# and scales are tried so many steps up and down from where both clouds have as many voxels.
+_STEPS = 8
+# The source has a grid for each so many steps; the target has one for each step.
+_SOURCE_STEPS = 4
+# Matches that vote, groups that they form, and members of a group.
+_MATCHES, _GROUPS, _MEMBERS = 600, 64, 12
+# A group's own scale differs at most by this from the ratio of its two grids.
+_OFF = 1.25
+# Scales nearer than this are one.
+_SAME = 1.1
+# How many of the scales with most votes are tried,
+_TRIED = 2
+# and how many unit ratios if none of those gives a confident result, each at most so far away.
+_UNITS_TRIED, _FARTHEST = 3, 10.0
+# A scale with this many times the votes of the next one is the only one tried.
+_CLEAR = 2.0
+# A scale is refined until it changes by less.
+_SETTLED = 0.01
+# A scale this near a ratio of units is that ratio,
+_UNIT_NEAR = 1.03
+# if the distances to the surface are then at most so many times as large.
+_UNIT_WORSE = 1.25
+# If growth moves the surface by less than this share of its own length, it is not fixed.
+_WEAK = 0.1
+_FREE = (
+    "the common surface does not fix the scale: it is nearly a plane, a corner or a part of a "
+    "sphere; the scale comes from matches and outlines alone"
+)
+# How far apart, in voxels, points of the surfaces may be; first and last.
+_REACHES = (1.5, 0.75)
+# Rounds of ICP for each of them, and the step, in voxels, at which it has settled.
+_ROUNDS, _STILL = 8, 1e-3
+# Weight of all matches together, compared with all points on planes.
+_MATCH = 0.03
+# Neighbouring points share their errors: so many of them count as one.
+_ALIKE = 10.0
+# Points of the source that a scale is refined on.
+_POINTS = 8000
+# If the scale is free, a result is not called confident.
+_LOOSE = 0.45
+
+Rigid = Callable[[Cloud], Alignment]
+"""`rigid(source)` registers a scaled source."""
+
+
+class ScaleVote(NamedTuple):
+    """A factor for the source, and how many matches agree with it."""
+
+    scale: float
+    support: float
+
+
+def scale_votes(source: Cloud, target: Cloud, *, seed: int = 0) -> list[ScaleVote]:
+    """The factors that bring the source to the target's scale, best supported first.
+
+    Both clouds are put on grids of several edges. Points with similar surroundings are matched
+    between all pairs of grids whose edges have different ratios. Groups of compatible matches
+    give a scale each, and the number of matches that agree with it.
+
+    Args:
+        source: at least three points, not all in one place.
+        target: likewise.
+        seed: of the points that are used if there are very many.
+
+    Returns:
+        Scales of which no two differ by less than a tenth; empty if nothing matches.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    clouds = [thinned(cloud, generator).points.double() for cloud in (source, target)]
+    edges = [_STEP * suitable_edges(points, generator).apt for points in clouds]
+    clouds = [points - points.mean(0) for points in clouds]
+    # The grids stand askew, as in `prepare`.
+    turns = (rotation_from_vector(torch.tensor([0.5, 0.7, 0.9]).double()), torch.eye(3).double())
+    known: dict[tuple[int, float], _Level] = {}
+
+    def level(which: int, step: float) -> _Level:
+        if (which, step) not in known:
+            edge = edges[which] * _STEP**step
+            scan = scan_on_grid(clouds[which] / edge, None, turns[which])
+            known[which, step] = _Level(edge, scan.points, scan.normals, surroundings(scan))
+        return known[which, step]
+
+    # The ratio of grids that is nearest to a ratio of units is that ratio.
+    units = [math.log(ratio * edges[0] / edges[1]) / math.log(_STEP) for ratio in UNIT_RATIOS]
+    exact = {round(step): step for step in units}
+    votes = []
+    for step in range(-_STEPS, _STEPS + 1):
+        own = 0 if step >= 0 else _SOURCE_STEPS * math.ceil(-step / _SOURCE_STEPS)
+        votes.append(_vote(level(0, own), level(1, own + exact.get(step, step))))
+    kept: list[ScaleVote] = []
+    for vote in sorted(votes, key=lambda vote: -vote.support):
+        if vote.support > 0 and all(_apart(vote.scale, other.scale) > _SAME for other in kept):
+            kept.append(vote)
+    return kept
+
+
+class _Level(NamedTuple):
+    """A cloud on a grid of one edge: points in voxels, normals and features."""
+
+    edge: float
+    points: Tensor
+    normals: Tensor
+    features: Tensor
+
+
+def _vote(source: _Level, target: _Level) -> ScaleVote:
+    """The scale near the ratio of two grids that most matches agree on."""
+    here, there = (i[:_MATCHES] for i in mutual_matches(source.features, target.features, CHOICES))
+    p, q = source.points[here], target.points[there]
+    ratio = target.edge / source.edge
+    if len(p) <= FEWEST:
+        return ScaleVote(ratio, 0.0)
+    agree = compatible(
+        p,
+        q,
+        TOLERANCE,
+        source_normals=source.normals[here],
+        target_normals=target.normals[there],
+        slack=_STEP**0.5 - 1,
+    )
+    common = agree * (agree @ agree)
+    seed = common.sum(1).topk(min(_GROUPS, len(p))).indices
+    ranked = common[seed].topk(min(_MEMBERS, len(p) - 1))
+    index = torch.cat([seed[:, None], ranked.indices], 1)
+    weight = ranked.values / ranked.values[:, :1].clamp_min(1e-9)
+    weight = torch.cat([torch.ones_like(weight[:, :1]), weight], 1)
+    fit = _similar(p[index], q[index], weight)
+    p, q = p.expand(len(seed), -1, -1), q.expand(len(seed), -1, -1)
+    for reach in (2 * TOLERANCE, TOLERANCE):
+        fit = _similar(p, q, _closeness(fit, p, q, reach))
+    support, best = _closeness(fit, p, q, TOLERANCE).sum(-1).max(0)
+    return ScaleVote(ratio * float(fit.scale[best]), float(support))
+
+
+def _similar(p: Tensor, q: Tensor, weight: Tensor) -> Similarity:
+    return similarity(p, q, weight, scale="symmetric", bounds=(1 / _OFF, _OFF))
+
+
+def _closeness(fit: Similarity, p: Tensor, q: Tensor, reach: float) -> Tensor:
+    return (1 - (fit.apply(p) - q).square().sum(-1) / reach**2).clamp_min(0)
+
+
+def _apart(a: float, b: float) -> float:
+    """The factor by which two scales differ, at least 1."""
+    return max(a / b, b / a)
+
+
+def register_scaled(
+    source: Cloud, target: Cloud, rigid: Rigid, *, start: float | None = None, seed: int = 0
+) -> Alignment:
+    """Register clouds of unknown scales.
+
+    Args:
+        source: the cloud to scale and move.
+        target: the cloud to move it onto.
+        rigid: registers the scaled source with the target, see `Rigid`.
+        start: a scale to try first.
+        seed: of the random choices.
+
+    Returns:
+        `Alignment` with its `scale` and `scale_deviation`. Its source is the scaled one.
+    """
+
+    def at(scale: float) -> Alignment:
+        return rigid(replace(source, points=source.points * scale))
+
+    tried = [] if start is None else [(at(start), start)]
+    if not tried or not tried[0][0].confident:
+        votes = scale_votes(source, target, seed=seed)
+        clear = len(votes) > 1 and votes[0].support > _CLEAR * votes[1].support
+        tried += [(at(vote.scale), vote.scale) for vote in votes[: 1 if clear else _TRIED]]
+    if not any(found.confident for found, _ in tried):
+        size = size_of(target.points) / size_of(source.points)
+        near = sorted(UNIT_RATIOS, key=lambda ratio: _apart(ratio, size))[:_UNITS_TRIED]
+        near = [ratio for ratio in near if _apart(ratio, size) < _FARTHEST] or [size]
+        tried += [(at(ratio), ratio) for ratio in near]
+    found, scale = max(tried, key=lambda each: each[0].confidence)
+    refined = refine_scale(found)
+    if abs(refined.growth - 1) > _SETTLED:
+        scale *= refined.growth
+        refined = refine_scale(at(scale))
+    scale *= refined.growth
+    found, known = at(scale), False
+    unit = min(UNIT_RATIOS, key=lambda ratio: _apart(ratio, scale))
+    if _apart(unit, scale) < _UNIT_NEAR:
+        other = at(unit)
+        known = other.surface.rmse < _UNIT_WORSE * found.surface.rmse
+        found, scale = (other, unit) if known else (found, scale)
+    notes = [f"scale {scale:.6g}: {UNIT_RATIOS[unit]}"] if known else []
+    return replace(
+        found,
+        scale=scale,
+        scale_deviation=refined.deviation,
+        confidence=found.confidence * (_LOOSE if refined.free else 1.0),
+        warnings=(*found.warnings, *([_FREE] if refined.free else [])),
+        notes=(*found.notes, *notes),
+        units_hint="",
+    )
+
+
+class RefinedScale(NamedTuple):
+    """The scale that fits two surfaces best, from a pose that is nearly right.
+
+    Attributes:
+        growth: the factor by which the source is still to be scaled.
+        deviation: its standard deviation, of the points' noise alone.
+        free: whether the surfaces hardly change when the source grows.
+    """
+
+    growth: float
+    deviation: float
+    free: bool
+
+
+def refine_scale(found: Alignment) -> RefinedScale:
+    """Refine scale and pose together, by ICP with seven unknowns.
+
+    A growth g of the source about its middle m changes the distance of a point x to a plane with
+    normal n by g n . (x - m). The other six unknowns are those of `plane_step`. The matches that
+    support the pose are added, point to point, with little weight: they decide if planes do not.
+    """
+    generator = torch.Generator().manual_seed(0)
+    edge, centre = found.voxel, found.target.points.mean(0)
+
+    def placed(points: Tensor) -> Tensor:
+        return (found.pose.apply(points) - centre) / edge
+
+    fine = Index(((voxel_average(found.target.points, edge / 2).points - centre) / edge).float())
+    normals = normals_at(fine.points, fine).double()
+    averaged = voxel_average(found.source.points, edge / 2).points
+    moved = placed(some_of(averaged, _POINTS, generator))
+    matched, partner = placed(found.matches.source), (found.matches.target - centre) / edge
+    eye, log_scale = torch.eye(7, dtype=torch.float64), 0.0
+    for reach in _REACHES:
+        for _ in range(_ROUNDS):
+            near = fine.nearest(moved.float(), reach=reach)
+            kept = near.squared_distance.isfinite()
+            if int(kept.sum()) <= len(eye):
+                return RefinedScale(1.0, math.nan, True)
+            points, index = moved[kept], near.index[kept]
+            gaps = _gaps(points, fine.points[index].double(), normals[index][:, None])
+            weight = tukey(gaps.abs().squeeze(1), reach)
+            middle = (points * weight[:, None]).sum(0) / weight.sum().clamp_min(1e-9)
+            size = (points - middle).square().sum(-1).mean().sqrt()
+            planes = _system(points, gaps, normals[index][:, None], weight, middle, size)
+            apart = _gaps(matched, partner, eye[:3, :3])
+            trust = _MATCH * tukey(apart.norm(dim=1), 2 * TOLERANCE)
+            links = _system(matched, apart, eye[:3, :3], trust, middle, size)
+            system, right = (a + b for a, b in zip(planes, links, strict=True))
+            step = torch.linalg.solve(system + DAMPING * eye, -right)
+            growth = float((step[6] / size).clamp(-0.05, 0.05))
+            turn = rotation_from_vector((step[:3] / size).clamp(-0.1, 0.1))
+            moved, matched = (
+                math.exp(growth) * (x - middle) @ turn.mT + middle + step[3:6]
+                for x in (moved, matched)
+            )
+            log_scale += growth
+            if float(step.abs().max()) < _STILL:
+                break
+    noise = (gaps.squeeze(1).square() * weight).sum() / weight.sum() * _ALIKE / len(points)
+    variance = torch.linalg.inv(system + DAMPING * eye)[6, 6]
+    # The growth that no motion undoes, as the planes see it.
+    left = 1 / torch.linalg.inv(planes[0] + DAMPING * eye)[6, 6] - DAMPING
+    deviation = float((noise * variance).sqrt() / size)
+    return RefinedScale(math.exp(log_scale), deviation, bool(left < _WEAK**2))
+
+
+def _gaps(points: Tensor, partners: Tensor, axes: Tensor) -> Tensor:
+    """(N, A) the distances of points (N, 3) from their partners along axes (N, A, 3) or (A, 3)."""
+    return ((points - partners).unsqueeze(1) * axes).sum(-1)
+
+
+def _system(
+    points: Tensor, gaps: Tensor, axes: Tensor, weight: Tensor, middle: Tensor, size: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The normal equations (7, 7) and (7,) of turn, shift and growth, per point.
+
+    Turn and growth are about `middle`, in units of 1 / `size`.
+    """
+    arm = ((points - middle) / size).unsqueeze(1).expand(-1, *gaps.shape[1:], -1)
+    axes = axes.expand_as(arm)
+    along = (arm * axes).sum(-1, keepdim=True)
+    rows = torch.cat([torch.linalg.cross(arm, axes), axes, along], -1)
+    weighted = rows * (weight / max(1, len(points)))[:, None, None]
+    return torch.einsum("nai,naj->ij", weighted, rows), torch.einsum("nai,na->i", weighted, gaps)
