@@ -442,6 +442,52 @@ def reliability(rows: list[Row]) -> str:
     return f"{table(head, lines)}\n\nExpected calibration error: {error:.3f}."
 
 
+def unknown_scale(arguments: argparse.Namespace) -> None:
+    """Compare `scale="auto"` on scaled sources with the rigid search on the sources as they are.
+
+    A random factor is log-uniform in 0.2 to 5 and depends on the pair's name.
+    """
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for given in pairs(arguments.data, arguments.sets, arguments.every, arguments.simulated):
+        rows = found.setdefault(given.kind, [])
+        if given.truth is None or len(rows) >= (arguments.limit or math.inf):
+            continue
+        pair = turned(given, 0, arguments.normals)
+        rng = np.random.default_rng(zlib.crc32(f"{pair.kind} {pair.name}".encode()))
+        random = arguments.scale == "random"
+        factor = math.exp(rng.uniform(-1, 1) * math.log(5)) if random else float(arguments.scale)
+        source = Cloud(pair.source.points * factor, pair.source.normals)
+        rigid = attempt(auto, pair)
+        began = time.process_time()
+        result = register(source, pair.target, scale="auto")
+        cpu = time.process_time() - began
+        scale = result.scale * factor
+        # As if the source had its true scale: the scale is judged by itself.
+        moved = result.transform.numpy() @ np.diag([factor, factor, factor, 1.0])
+        middle = moved[:3, :3] @ pair.about + moved[:3, 3]
+        moved[:3, :3] /= scale
+        moved[:3, 3] = middle - moved[:3, :3] @ pair.about
+        right = is_right(moved, pair)
+        off = abs(scale - 1)
+        wrong = result.confident and not (right and off < 0.05)
+        rows.append((rigid.right, right, right and off < 0.02, off, wrong, cpu / rigid.cpu))
+        print(f"{pair.kind} {pair.name}: {right}, scale off by {scale - 1:+.4f}", flush=True)
+    head = ["pairs of", "pairs", "rigid right", "pose right", "and scale within 2 %"]
+    head += [
+        "median error of the scale",
+        "confidently wrong (pose, or scale by 5 %)",
+        "CPU, rigid = 1",
+    ]
+    lines = []
+    for kind, rows in found.items():
+        if rows:
+            rigids, rights, scales, offs, wrongs, costs = np.array(rows, dtype=float).T
+            counts = [f"{int(part.sum())}" for part in (rigids, rights, scales)]
+            worst = [f"{np.median(offs):.2%}", f"{int(wrongs.sum())}", f"{costs.mean():.1f}"]
+            lines.append([kind, str(len(rows)), *counts, *worst])
+    print(table(head, lines))
+
+
 METHODS: dict[str, Callable[[], Callable[[Pair], Outcome]]] = {
     "auto": lambda: auto,
     "ransac": lambda: open3d_method("ransac"),
@@ -461,6 +507,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=2, help="take every n-th pair of 3DMatch")
     parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
     parser.add_argument("--seeds", type=int, default=None, help="compare the answers of N seeds")
+    parser.add_argument("--scale", help="an unknown scale of the source: random, or the factor")
     parser.add_argument("--threads", type=int, default=None, help="of torch")
     parser.add_argument("--limit", type=int, default=None, help="pairs of each set, at most")
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS / 'scans-cpu.md'}")
@@ -468,6 +515,8 @@ def main() -> None:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
 
+    if arguments.scale:
+        return unknown_scale(arguments)
     methods = {name: METHODS[name]() for name in arguments.methods}
     rows: dict[str, list[Row]] = {name: [] for name in methods}
     counts: dict[str, int] = {}

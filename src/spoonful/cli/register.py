@@ -88,8 +88,6 @@ def register_command(
       spoonful register source.ply target.pcd --report report.html
 
       spoonful register scan_in_mm.las model_in_m.stl --scale 0.001 -o moved.las
-
-      spoonful register points3D.bin lidar.las --scale auto
     """
     if context and context.args:
         raise ValueError(f"unexpected argument {context.args[0]}: {PER_PAIR}")

@@ -112,7 +112,7 @@ def similarity_from_matrix(matrix: Any, name: str = "pose") -> Similarity:
     """
     scale = torch.ones((), dtype=torch.float64)
     try:
-        value = torch.tensor(matrix, dtype=torch.float64)
+        value = torch.as_tensor(matrix, dtype=torch.float64).clone()
         size = torch.linalg.det(value[:3, :3]).pow(1 / 3)
     except (TypeError, ValueError, RuntimeError, IndexError):
         value = matrix
