@@ -26,6 +26,7 @@ from spoonful.align.candidates import best, similar
 from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
+from spoonful.align.scales import ScaleJob, compare_scales, solve_scales
 from spoonful.align.scans import (
     DescribeJob,
     ReadJob,
@@ -105,10 +106,11 @@ class Aligned:
         files: the file of each scan, by the scan's name.
         groups: names of the scans that belong together, the largest group first. Each group has
             the frame of its first scan.
-        poses: for each scan the pose that maps it into its group's frame.
+        poses: for each scan the pose that maps it, scaled, into its group's frame.
+        scales: for each scan the factor before its pose; 1 unless `scale` is "auto".
         covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
             shift about its centroid, in its own axes; zero for the first of a group.
-        centers: for each scan its centroid, in its own frame.
+        centers: for each scan its centroid, scaled, in its own frame.
         surfaces: for each scan of a pair that was registered, the file with its description.
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
@@ -122,6 +124,7 @@ class Aligned:
     files: Mapping[str, Path]
     groups: list[list[str]]
     poses: Mapping[str, Pose]
+    scales: Mapping[str, float]
     covariances: Mapping[str, Tensor]
     centers: Mapping[str, Tensor]
     surfaces: Mapping[str, str]
@@ -203,6 +206,7 @@ def align(
     order: str = "any",
     fixed: str | os.PathLike[str] | None = None,
     init: str | os.PathLike[str] | None = None,
+    scale: str | None = None,
     workers: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -216,6 +220,8 @@ def align(
         fixed: the scan whose frame its group gets; None takes the first of each group.
         init: a file or folder with a pose for each scan, see `read_poses`. Each pair is also tried
             from there, and of many scans those that are near each other are paired.
+        scale: "auto" finds the scale of each scan first, relative to `fixed` or to the first scan
+            that it is connected with. None takes the scans as they are.
         workers: processes at a time, of one thread each; None takes one per core.
         seed: of the random choices.
         progress: called with the stage, and how many of its parts are finished, and of all.
@@ -232,6 +238,10 @@ def align(
     require("gtsam", extra="align", why="Aligning several scans")
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if scale not in (None, "auto"):
+        raise ValueError(f"scale must be None or 'auto', got {scale!r}")
+    if scale and init is not None:
+        raise ValueError("init and scale='auto' cannot be used together")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     paths = list_scans(inputs)
@@ -247,7 +257,7 @@ def align(
     work.mkdir(parents=True, exist_ok=True)
     with locked(work):
         stages = _Stages(work, workers, progress)
-        return _align(stages, files, order, fixed, starts, seed, began)
+        return _align(stages, files, order, fixed, starts, bool(scale), seed, began)
 
 
 def _align(
@@ -256,6 +266,7 @@ def _align(
     order: str,
     fixed: str | os.PathLike[str] | None,
     starts: Mapping[str, Pose] | None,
+    scale: bool,
     seed: int,
     began: float,
 ) -> Aligned:
@@ -263,6 +274,9 @@ def _align(
     held = None if fixed is None else Path(fixed).resolve()
     copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
+    first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
+    if scale:
+        scans = _to_one_scale(stages, names, scans, copies, order, first, seed)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     if starts is not None:
         for copy, original in copies.items():
@@ -273,7 +287,6 @@ def _align(
     edges, failures, skipped, grids = _register(stages, names, scans, centers, order, starts, seed)
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
-    first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
     stages.tell("solving", 0, 1)
     solution = _refined(
         solve(len(names), [_edge(row, index) for row in strong], first), strong, index
@@ -295,6 +308,7 @@ def _align(
         files={name: files[name] for name in scans},
         groups=groups,
         poses=poses,
+        scales={name: row.get("scale") or 1.0 for name, row in scans.items()},
         covariances=covariances,
         centers=centers,
         surfaces={row[end]: file for row in edges for end, file in row["files"].items()},
@@ -433,7 +447,7 @@ def _register(
     """
     given = all(scans[name]["normals"] for name in names)
     if order == "sequence":
-        pairs = [(i, j) for j in range(len(names)) for i in range(max(0, j - _BEFORE), j)]
+        pairs = _in_sequence(len(names))
     elif len(names) <= _ALL_PAIRS:
         pairs = list(itertools.combinations(range(len(names)), 2))
     elif starts is not None:
@@ -470,6 +484,54 @@ def _register(
     return found, failures, len(pairs) - len(edges), list(edges.values())
 
 
+def _to_one_scale(
+    stages: _Stages,
+    names: Sequence[str],
+    scans: Mapping[str, Row],
+    copies: Mapping[str, str],
+    order: str,
+    first: int | None,
+    seed: int,
+) -> dict[str, Row]:
+    """The rows of scans as if all had been read at one scale."""
+    pairs = (
+        _in_sequence(len(names))
+        if order == "sequence"
+        else list(itertools.combinations(range(len(names)), 2))
+    )
+    if len(pairs) > _ALL_PAIRS**2:
+        raise ValueError(f"scale='auto' is for up to {_ALL_PAIRS} scans, or for order='sequence'")
+    jobs = [
+        ScaleJob(
+            f"{names[j]}\t{names[i]}", scans[names[j]]["stored"], scans[names[i]]["stored"], seed
+        )
+        for i, j in pairs
+    ]
+    rows = stages.run("comparing scales", jobs, compare_scales).values()
+    found = solve_scales(
+        len(names),
+        [
+            (j, i, row["scale"], row["confidence"])
+            for (i, j), row in zip(pairs, rows, strict=True)
+            if row["status"] != "failed"
+        ],
+        first,
+    )
+    scales = dict(zip(names, found, strict=True))
+    scaled = {}
+    for name, row in scans.items():
+        scale = scales[copies.get(name, name)]
+        center = [scale * value for value in row["center"]]
+        own = {"scale": scale, "apt": scale * row["apt"], "least": scale * row["least"]}
+        scaled[name] = row | own | {"center": center}
+    return scaled
+
+
+def _in_sequence(count: int) -> list[tuple[int, int]]:
+    """Each scan with those before it."""
+    return [(i, j) for j in range(count) for i in range(max(0, j - _BEFORE), j)]
+
+
 def _between(target: Pose, source: Pose) -> list[list[float]]:
     """The 4x4 from one scan to another, from their poses."""
     found: list[list[float]] = target.inverse().compose(source).matrix().tolist()
@@ -484,10 +546,12 @@ def _describe(
     jobs = []
     for name, edge in sorted(needed):
         stored = scans[name]["stored"]
-        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}.pt"
+        scale = scans[name].get("scale")
+        shown = f"-{scale:.6g}" if scale else ""
+        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}{shown}.pt"
         files[name, edge] = path
         turn = zlib.crc32(Path(stored).name.encode())
-        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn))
+        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
     for row in stages.run("describing", jobs, describe_scan).values():
         if row["status"] == "failed":
             name = row["id"].partition("\t")[0]

@@ -41,6 +41,10 @@ def align_command(
             help="Poses to start from: KITTI, TUM, g2o, COLMAP images.txt, 4x4 texts, poses.json.",
         ),
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(metavar="auto", help="auto: the scans have different, unknown scales."),
+    ] = None,
     voxel: Annotated[
         str | None,
         typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
@@ -109,7 +113,8 @@ def align_command(
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         found = align(
-            scans, out, order=order, fixed=fixed, init=init, workers=workers, seed=seed,
+            scans, out, order=order, fixed=fixed, init=init, scale=scale,
+            workers=workers, seed=seed,
             progress=tell,
         )  # fmt: skip
         with locked(out / WORK):  # no other process aligns while the files are written
