@@ -41,6 +41,7 @@ from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
 from spoonful.pipeline.alignment import Deviation
+from spoonful.pipeline.gravity import UP
 from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
@@ -207,6 +208,7 @@ def align(
     fixed: str | os.PathLike[str] | None = None,
     init: str | os.PathLike[str] | None = None,
     scale: str | None = None,
+    up: str | None = None,
     workers: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -222,6 +224,8 @@ def align(
             from there, and of many scans those that are near each other are paired.
         scale: "auto" finds the scale of each scan first, relative to `fixed` or to the first scan
             that it is connected with. None takes the scans as they are.
+        up: the axis that points up in all scans, such as "z", or "auto" for the largest floor of
+            each: only poses that hardly tilt a scan are considered. None considers all.
         workers: processes at a time, of one thread each; None takes one per core.
         seed: of the random choices.
         progress: called with the stage, and how many of its parts are finished, and of all.
@@ -240,6 +244,8 @@ def align(
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
     if scale not in (None, "auto"):
         raise ValueError(f"scale must be None or 'auto', got {scale!r}")
+    if up is not None and up not in UP:
+        raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
     if scale and init is not None:
         raise ValueError("init and scale='auto' cannot be used together")
     if workers is not None and workers < 1:
@@ -257,7 +263,7 @@ def align(
     work.mkdir(parents=True, exist_ok=True)
     with locked(work):
         stages = _Stages(work, workers, progress)
-        return _align(stages, files, order, fixed, starts, bool(scale), seed, began)
+        return _align(stages, files, order, fixed, starts, bool(scale), up, seed, began)
 
 
 def _align(
@@ -267,6 +273,7 @@ def _align(
     fixed: str | os.PathLike[str] | None,
     starts: Mapping[str, Pose] | None,
     scale: bool,
+    up: str | None,
     seed: int,
     began: float,
 ) -> Aligned:
@@ -284,7 +291,9 @@ def _align(
                 raise ValueError(
                     f"init has different poses for {copy} and {original}, which have equal content"
                 )
-    edges, failures, skipped, grids = _register(stages, names, scans, centers, order, starts, seed)
+    edges, failures, skipped, grids = _register(
+        stages, names, scans, centers, order, starts, up, seed
+    )
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
     stages.tell("solving", 0, 1)
@@ -439,6 +448,7 @@ def _register(
     centers: Mapping[str, Tensor],
     order: str,
     starts: Mapping[str, Pose] | None,
+    up: str | None,
     seed: int,
 ) -> tuple[list[Row], list[str], int, list[float]]:
     """The rows of all pairs that were registered, and a sentence for each that failed.
@@ -469,6 +479,7 @@ def _register(
             described[names[i], edge],
             seed,
             None if starts is None else _between(starts[names[i]], starts[names[j]]),
+            up,
         )
         for (i, j), edge in edges.items()
     ]

@@ -19,6 +19,7 @@ from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.shapes import moved, scaled
+from spoonful.view.layers import Up
 
 FORMAT = "spoonful-poses"
 
@@ -31,6 +32,7 @@ def write(
     graph: bool = False,
     unit: str = "",
     command: str | Sequence[str] = "",
+    up: Up = "z",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
     """Write all that was found to a folder, each file atomically.
@@ -47,6 +49,7 @@ def write(
         graph: also write `graph.g2o`.
         unit: of the files' coordinates, for the page; "" if it is not known.
         command: the command, for the page.
+        up: the axis that points up on the page at first.
         progress: called with "writing", the number of finished scans, and of all.
 
     Returns:
@@ -81,7 +84,9 @@ def write(
     if progress is not None:
         progress("writing", total, total)
     if found.surfaces:
-        written.append(write_report(folder / "report.html", found, unit=unit, command=command))
+        written.append(
+            write_report(folder / "report.html", found, unit=unit, command=command, up=up)
+        )
     if graph:
         written.append(write_whole(folder / "graph.g2o", g2o(found)))
     return [*written, folder / "scans", folder / "poses"]

@@ -13,9 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from spoonful.align.folder import ORDERS, WORK, Aligned, align, list_scans, plan
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
-from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit
+from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit, UpAxis
 from spoonful.locking import locked
 from spoonful.pipeline.lengths import UNITS, length
+from spoonful.view.layers import UPS
 
 # Names of a group that are printed.
 NAMED = 8
@@ -45,6 +46,7 @@ def align_command(
         str | None,
         typer.Option(metavar="auto", help="auto: the scans have different, unknown scales."),
     ] = None,
+    up: UpAxis = "",
     voxel: Annotated[
         str | None,
         typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
@@ -67,8 +69,8 @@ def align_command(
 ) -> None:
     """Put scans together: find the pose of each, and merge them.
 
-    The order and the poses of the scans need not be known. All must have the same unit. Pairs that
-    contradict the others are rejected. Scans that do not connect become separate groups.
+    The order and the poses of the scans need not be known. Pairs that contradict the others are
+    rejected. Scans that do not connect become separate groups.
 
     The folder gets report.html, poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and
     merged.ply. Run the same command again to resume after a stop.
@@ -113,7 +115,7 @@ def align_command(
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         found = align(
-            scans, out, order=order, fixed=fixed, init=init, scale=scale,
+            scans, out, order=order, fixed=fixed, init=init, scale=scale, up=up or None,
             workers=workers, seed=seed,
             progress=tell,
         )  # fmt: skip
@@ -125,6 +127,7 @@ def align_command(
                 graph=graph,
                 unit=unit,
                 command=command,
+                up=up if up in UPS else "z",  # type: ignore[arg-type]
                 progress=tell,
             )
     if as_json:
