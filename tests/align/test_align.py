@@ -21,8 +21,9 @@ from view.chromium import Chromium
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
-from spoonful.align.folder import Aligned, PairResult, _names, align, doubts_of, list_scans
+from spoonful.align.folder import Aligned, PairResult, align, doubts_of
 from spoonful.align.graph import Edge, loop_votes, solve
+from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.outputs import voxel_mean, write
 from spoonful.align.report import write_report
 from spoonful.cli.app import run
@@ -355,7 +356,7 @@ def test_scans_of_different_scales_come_to_that_of_the_first(tmp_path: Path) -> 
 
 def test_odd_names_become_names_of_files_and_stay_different(tmp_path: Path) -> None:
     odd = [tmp_path / "a\tb.ply", tmp_path / "a\nb.ply", tmp_path / "ü b'.ply"]
-    assert list(_names(odd)) == ["a_b", "a_b-2", "ü b'"]
+    assert list(scan_names(odd)) == ["a_b", "a_b-2", "ü b'"]
 
 
 def test_many_scans_need_a_yes_and_a_dry_run_only_estimates(

@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spoonful.align.folder import ORDERS, WORK, Aligned, align, list_scans, plan
+from spoonful.align.folder import ORDERS, WORK, Aligned, align, plan
+from spoonful.align.inputs import list_scans
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
 from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit, UpAxis
@@ -127,7 +128,7 @@ def align_command(
                 graph=graph,
                 unit=unit,
                 command=command,
-                up=up if up in UPS else "z",  # type: ignore[arg-type]
+                up=up if up in UPS else "z",
                 progress=tell,
             )
     if as_json:
