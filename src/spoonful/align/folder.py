@@ -48,7 +48,7 @@ WORK = "work"
 ORDERS = ("any", "sequence")
 # All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
 _ALL_PAIRS = 30
-_SIMILAR = 10
+_SIMILAR = 8
 # In a sequence each scan is registered with so many before it: two, so that loops can close.
 _BEFORE = 2
 # A scan with fewer voxels on a pair's grid is never placed with confidence.
@@ -157,7 +157,7 @@ def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
     """Estimate the work for a number of scans.
 
     >>> plan(20, workers=2).pairs, plan(10_000, workers=2).pairs
-    (190, 100000)
+    (190, 80000)
     """
     pairs = scans * (scans - 1) // 2
     if order == "sequence":

@@ -101,7 +101,10 @@ def align_command(
         if dry_run:
             return
         raise ValueError(f"{work.scans:,} scans are many: add --yes to start, or --order sequence")
-    command = ["spoonful", "align", *map(str, scans), "--out", str(out)]
+    command = ["spoonful", "align", *map(str, scans), "--out", str(out), "--order", order]
+    given = {"fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit}
+    for name, value in given.items():
+        command += [f"--{name}", str(value)] if value else []
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(),
