@@ -21,8 +21,9 @@ from view.chromium import Chromium
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
-from spoonful.align.folder import Aligned, PairResult, _names, align, doubts_of, list_scans
+from spoonful.align.folder import Aligned, PairResult, align, doubts_of
 from spoonful.align.graph import Edge, loop_votes, solve
+from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.outputs import voxel_mean, write
 from spoonful.align.report import write_report
 from spoonful.cli.app import run
@@ -297,6 +298,10 @@ def test_bad_input_is_refused_with_the_name_of_what_is_wrong(tmp_path: Path) -> 
         align([one, two], tmp_path / "out", fixed=tmp_path / "three.ply")
     with pytest.raises(ValueError, match="order must be one of any, sequence"):
         align([one, two], tmp_path / "out", order="random")
+    with pytest.raises(ValueError, match="scale must be None or 'auto', got '2'"):
+        align([one, two], tmp_path / "out", scale="2")
+    with pytest.raises(ValueError, match=r"up must be one of .* got 'w'"):
+        align([one, two], tmp_path / "out", up="w")
     with pytest.raises(ValueError, match="out must not contain the scans"):
         align([one, two], tmp_path)
 
@@ -325,7 +330,7 @@ def test_poses_to_start_from_are_used_and_must_not_contradict(
     for name, pose in poses.items():
         rows = (" ".join(map(repr, row)) for row in pose.matrix().tolist())
         (init / f"{name}.txt").write_text("\n".join(rows))
-    again = align(files, tmp_path / "out", init=init, order="sequence", workers=2)
+    again = align(files, tmp_path / "out", init=init, order="sequence", up="auto", workers=2)
     right = truth["view_0"].inverse().compose(truth["view_3"])
     assert off_by(again.poses["view_3"], right)[0] < 2
     (init / "zcopy.txt").write_bytes((init / "view_0.txt").read_bytes())
@@ -333,9 +338,25 @@ def test_poses_to_start_from_are_used_and_must_not_contradict(
         align(files, folder / "out", init=init, workers=1)
 
 
+@pytest.mark.slow
+def test_scans_of_different_scales_come_to_that_of_the_first(tmp_path: Path) -> None:
+    truth = write_views(tmp_path, 2)
+    big = read_cloud(tmp_path / "view_1.ply")
+    write_cloud(tmp_path / "view_1.ply", Cloud(2.5 * big.points.double()))
+    found = align([tmp_path], tmp_path / "out", scale="auto", up=None, workers=1)
+    assert found.groups == [["view_0", "view_1"]]
+    assert found.scales["view_1"] == pytest.approx(0.4, rel=0.02)
+    right = truth["view_0"].inverse().compose(truth["view_1"])
+    assert off_by(found.poses["view_1"], right)[0] < 2
+    write(found, tmp_path / "out")
+    saved = json.loads((tmp_path / "out" / "poses.json").read_text())["scans"]["view_1"]
+    matrix = torch.tensor(saved["T_group_scan"])
+    assert float(matrix[:3, :3].det()) == pytest.approx(found.scales["view_1"] ** 3, rel=1e-3)
+
+
 def test_odd_names_become_names_of_files_and_stay_different(tmp_path: Path) -> None:
     odd = [tmp_path / "a\tb.ply", tmp_path / "a\nb.ply", tmp_path / "ü b'.ply"]
-    assert list(_names(odd)) == ["a_b", "a_b-2", "ü b'"]
+    assert list(scan_names(odd)) == ["a_b", "a_b-2", "ü b'"]
 
 
 def test_many_scans_need_a_yes_and_a_dry_run_only_estimates(

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from spoonful.align.scans import features
+from spoonful.classical.consensus import compatible
+from spoonful.classical.fpfh import mutual_matches
 
-# Pairs are chosen from so many for each scan, which have about the same counts of features.
-_SHORTLIST = 40
+# Pairs are compared if the counts of features of both scans are among so many most alike.
+_SHORTLIST = 200
 # Features that are counted.
 _USUAL = 256
-# Points of a scan that likeness of scans is computed from.
-_LIKENESS = 400
+# Points of a scan that are compared.
+_POINTS = 300
+# Distances of two points in both scans are equal up to this, in voxels.
+_EQUAL = 1.5
+
+
+class Sketch(NamedTuple):
+    """Some points of a scan.
+
+    Attributes:
+        points: (N, 3), in the files' unit.
+        normals: (N, 3) unit vectors.
+        features: (N, D).
+        edge: of the grid, in the files' unit.
+    """
+
+    points: Tensor
+    normals: Tensor
+    features: Tensor
+    edge: float
 
 
 def similar(described: Sequence[str], most: int) -> list[tuple[int, int]]:
-    """The pairs of each scan with those whose features are most like its own.
+    """The pairs of each scan with those that it has most places in common with.
 
-    The counts of common features shortlist the scans, and the features themselves decide.
+    The counts of features shortlist the scans. Then some points are matched by their features, and
+    the matches that keep distances are counted.
 
     Args:
         described: the files with the descriptions of the scans.
@@ -29,15 +50,44 @@ def similar(described: Sequence[str], most: int) -> list[tuple[int, int]]:
     Returns:
         Pairs of numbers of scans, the smaller one first, in order.
     """
-    some = []
-    for path in described:
-        found = features(path)
-        some.append(found[:: max(1, len(found) // _LIKENESS)][:_LIKENESS].sqrt())
+    some = [_sketch(path) for path in described]
     alike = torch.full((len(some), len(some)), -torch.inf)
-    for i, j in best(_counts_alike(some), _SHORTLIST):
-        likeness = some[i] @ some[j].mT
-        alike[i, j] = alike[j, i] = likeness.amax(1).mean() + likeness.amax(0).mean()
+    for i, j in best(_counts_alike([each.features.sqrt() for each in some]), _SHORTLIST):
+        alike[i, j] = alike[j, i] = agreement(some[i], some[j])
     return best(alike, most)
+
+
+def _sketch(path: str) -> Sketch:
+    """Some points of a stored description, evenly chosen."""
+    found = torch.load(path, weights_only=True, mmap=True)
+    step = max(1, len(found["grid"]) // _POINTS)
+    points, normals, features = (
+        found[name][::step][:_POINTS].clone() for name in ("grid", "normals", "features")
+    )
+    return Sketch(points * found["edge"], normals, features, found["edge"])
+
+
+def agreement(one: Sketch, other: Sketch) -> float:
+    """The size of the largest set of matches that keep their distances, roughly."""
+    here, there = mutual_matches(one.features, other.features, 1)
+    agree = compatible(
+        one.points[here],
+        other.points[there],
+        _EQUAL * max(one.edge, other.edge),
+        source_normals=one.normals[here],
+        target_normals=other.normals[there],
+    )
+    # Triangles of matches: two that agree by chance have few others in common.
+    common = agree * (agree @ agree)
+    return float(common.sum(1).max().sqrt()) if len(here) else 0.0
+
+
+def best(alike: Tensor, most: int) -> list[tuple[int, int]]:
+    """The pairs of each scan with the `most` scans that it is most like, by an (S, S) table."""
+    alike = alike.clone().fill_diagonal_(-torch.inf)
+    chosen = alike.topk(min(most, len(alike) - 1), dim=1).indices
+    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(chosen.tolist()) for j in row}
+    return sorted(pairs)
 
 
 def _counts_alike(some: Sequence[Tensor]) -> Tensor:
@@ -52,11 +102,3 @@ def _counts_alike(some: Sequence[Tensor]) -> Tensor:
     rare = (len(some) / (counts > 0).sum(0).clamp_min(1)).log1p()
     rows = torch.nn.functional.normalize(counts.sqrt() * rare, dim=1)
     return rows @ rows.mT
-
-
-def best(alike: Tensor, most: int) -> list[tuple[int, int]]:
-    """The pairs of each scan with the `most` scans that it is most like, by an (S, S) table."""
-    alike = alike.clone().fill_diagonal_(-torch.inf)
-    best = alike.topk(min(most, len(alike) - 1), dim=1).indices
-    pairs = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row}
-    return sorted(pairs)

@@ -13,19 +13,20 @@ import math
 import os
 import time
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from spoonful.align.candidates import best, similar
 from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
+from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
+from spoonful.align.scales import ScaleJob, compare_scales, solve_scales
 from spoonful.align.scans import (
     DescribeJob,
     ReadJob,
@@ -34,12 +35,12 @@ from spoonful.align.scans import (
     read_scan,
 )
 from spoonful.align.surfaces import Surface, refine
-from spoonful.data.clouds.formats import FORMATS
 from spoonful.extras import require
 from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
 from spoonful.pipeline.alignment import Deviation
+from spoonful.pipeline.gravity import UP
 from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
@@ -47,7 +48,7 @@ WORK = "work"
 ORDERS = ("any", "sequence")
 # All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
 _ALL_PAIRS = 30
-_SIMILAR = 10
+_SIMILAR = 8
 # In a sequence each scan is registered with so many before it: two, so that loops can close.
 _BEFORE = 2
 # A scan with fewer voxels on a pair's grid is never placed with confidence.
@@ -61,9 +62,6 @@ _SCAN_SECONDS = 1.0
 _PAIR_SECONDS = 0.5
 # Edges of grids are powers of this.
 _STEP = 2**0.125
-
-# Tables in a folder are more often notes than scans: they are taken only by name.
-_IN_FOLDERS = tuple(suffix for suffix in FORMATS if suffix not in (".txt", ".csv", ".npz"))
 
 Progress = Callable[[str, int, int], None]
 J = TypeVar("J", bound=Job)
@@ -105,10 +103,11 @@ class Aligned:
         files: the file of each scan, by the scan's name.
         groups: names of the scans that belong together, the largest group first. Each group has
             the frame of its first scan.
-        poses: for each scan the pose that maps it into its group's frame.
+        poses: for each scan the pose that maps it, scaled, into its group's frame.
+        scales: for each scan the factor before its pose; 1 unless `scale` is "auto".
         covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
             shift about its centroid, in its own axes; zero for the first of a group.
-        centers: for each scan its centroid, in its own frame.
+        centers: for each scan its centroid, scaled, in its own frame.
         surfaces: for each scan of a pair that was registered, the file with its description.
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
@@ -122,6 +121,7 @@ class Aligned:
     files: Mapping[str, Path]
     groups: list[list[str]]
     poses: Mapping[str, Pose]
+    scales: Mapping[str, float]
     covariances: Mapping[str, Tensor]
     centers: Mapping[str, Tensor]
     surfaces: Mapping[str, str]
@@ -137,34 +137,6 @@ class Aligned:
     def confident(self) -> bool:
         """Whether all files were read and are in one group without doubt."""
         return not self.doubts
-
-
-def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that are meant: files themselves, those of a folder, and those of a list.
-
-    A `.txt` file whose first line names an existing file is a list: one file per line, relative
-    to the list's folder. Of a folder, all files of scans are taken except .txt, .csv and .npz.
-
-    Raises:
-        ValueError: there are fewer than two scans.
-        OSError: a file or folder is missing.
-    """
-    found: list[Path] = []
-    for given in map(Path, inputs):
-        if given.is_dir():
-            inside = (path for path in given.iterdir() if path.suffix.lower() in _IN_FOLDERS)
-            own = sorted((path for path in inside if path.is_file()), key=_natural)
-            if not own:
-                raise ValueError(f"{given}: the folder has no scans ({', '.join(_IN_FOLDERS)})")
-            found += own
-        elif not given.exists():
-            raise FileNotFoundError(f"{given}: no such file or folder")
-        else:
-            found += _listed(given) or [given]
-    unique = list({path.resolve(): path for path in found}.values())
-    if len(unique) < 2:
-        raise ValueError(f"give at least two scans, got {len(unique)}")
-    return unique
 
 
 class Plan(NamedTuple):
@@ -185,7 +157,7 @@ def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
     """Estimate the work for a number of scans.
 
     >>> plan(20, workers=2).pairs, plan(10_000, workers=2).pairs
-    (190, 100000)
+    (190, 80000)
     """
     pairs = scans * (scans - 1) // 2
     if order == "sequence":
@@ -203,6 +175,8 @@ def align(
     order: str = "any",
     fixed: str | os.PathLike[str] | None = None,
     init: str | os.PathLike[str] | None = None,
+    scale: str | None = None,
+    up: str | None = None,
     workers: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -216,6 +190,10 @@ def align(
         fixed: the scan whose frame its group gets; None takes the first of each group.
         init: a file or folder with a pose for each scan, see `read_poses`. Each pair is also tried
             from there, and of many scans those that are near each other are paired.
+        scale: "auto" finds the scale of each scan first, relative to `fixed` or to the first scan
+            that it is connected with. None takes the scans as they are.
+        up: the axis that points up in all scans, such as "z", or "auto" for the largest floor of
+            each: only poses that hardly tilt a scan are considered. None considers all.
         workers: processes at a time, of one thread each; None takes one per core.
         seed: of the random choices.
         progress: called with the stage, and how many of its parts are finished, and of all.
@@ -232,12 +210,18 @@ def align(
     require("gtsam", extra="align", why="Aligning several scans")
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if scale not in (None, "auto"):
+        raise ValueError(f"scale must be None or 'auto', got {scale!r}")
+    if up is not None and up not in UP:
+        raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
+    if scale and init is not None:
+        raise ValueError("init and scale='auto' cannot be used together")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     paths = list_scans(inputs)
     if fixed is not None and Path(fixed).resolve() not in {path.resolve() for path in paths}:
         raise ValueError(f"fixed must be one of the scans, got {fixed}")
-    files = _names(paths)
+    files = scan_names(paths)
     starts = None if init is None else read_poses(init, list(files))
     check_folder("out", Path(out))
     inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
@@ -246,23 +230,25 @@ def align(
     work = Path(out) / WORK
     work.mkdir(parents=True, exist_ok=True)
     with locked(work):
-        stages = _Stages(work, workers, progress)
-        return _align(stages, files, order, fixed, starts, seed, began)
+        stages = _Stages(work, workers or _cores(), progress or _silent, order, up, seed)
+        held = None if fixed is None else Path(fixed).resolve()
+        return _align(stages, files, held, starts, bool(scale), began)
 
 
 def _align(
     stages: _Stages,
     files: Mapping[str, Path],
-    order: str,
-    fixed: str | os.PathLike[str] | None,
+    held: Path | None,
     starts: Mapping[str, Pose] | None,
-    seed: int,
+    scale: bool,
     began: float,
 ) -> Aligned:
-    scans, unreadable = _read(stages, files, seed)
-    held = None if fixed is None else Path(fixed).resolve()
+    scans, unreadable = _read(stages, files)
     copies = _copies(scans, held, files)
     names = [name for name in scans if name not in copies]
+    first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
+    if scale:
+        scans = _to_one_scale(stages, names, scans, copies, first)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     if starts is not None:
         for copy, original in copies.items():
@@ -270,10 +256,9 @@ def _align(
                 raise ValueError(
                     f"init has different poses for {copy} and {original}, which have equal content"
                 )
-    edges, failures, skipped, grids = _register(stages, names, scans, centers, order, starts, seed)
+    edges, failures, skipped, grids = _register(stages, names, scans, centers, starts)
     index = {name: k for k, name in enumerate(names)}
     strong = [row for row in edges if row["confidence"] >= LEAST]
-    first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
     stages.tell("solving", 0, 1)
     solution = _refined(
         solve(len(names), [_edge(row, index) for row in strong], first), strong, index
@@ -295,6 +280,7 @@ def _align(
         files={name: files[name] for name in scans},
         groups=groups,
         poses=poses,
+        scales={name: row.get("scale") or 1.0 for name, row in scans.items()},
         covariances=covariances,
         centers=centers,
         surfaces={row[end]: file for row in edges for end, file in row["files"].items()},
@@ -350,13 +336,25 @@ def doubts_of(
     return found
 
 
+@dataclass(frozen=True)
 class _Stages:
-    """Run jobs in processes, and keep their rows in a folder."""
+    """Run jobs in processes, and keep their rows in a folder.
 
-    def __init__(self, folder: Path, workers: int | None, progress: Progress | None) -> None:
-        self.folder = folder
-        self.workers = workers or _cores()
-        self.tell: Progress = progress or (lambda stage, done, total: None)
+    Attributes:
+        folder: for the rows.
+        workers: processes at a time.
+        tell: is called with the progress.
+        order: as for `align`.
+        up: as for `align`.
+        seed: as for `align`.
+    """
+
+    folder: Path
+    workers: int
+    tell: Progress
+    order: str
+    up: str | None
+    seed: int
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
         """The row of each job, by its id; only jobs without a row are run."""
@@ -381,11 +379,9 @@ class _Stages:
         return {job.id: rows[job.id] for job in jobs}
 
 
-def _read(
-    stages: _Stages, files: Mapping[str, Path], seed: int
-) -> tuple[dict[str, Row], dict[str, str]]:
+def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], dict[str, str]]:
     """A row for each scan that could be read, and the reasons why others could not."""
-    jobs = []
+    jobs, seed = [], stages.seed
     for name, path in files.items():
         stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {_stamp(path)} {seed}')}.pt"
         jobs.append(ReadJob(name, str(path), str(stored), seed))
@@ -423,17 +419,15 @@ def _register(
     names: Sequence[str],
     scans: Mapping[str, Row],
     centers: Mapping[str, Tensor],
-    order: str,
     starts: Mapping[str, Pose] | None,
-    seed: int,
 ) -> tuple[list[Row], list[str], int, list[float]]:
     """The rows of all pairs that were registered, and a sentence for each that failed.
 
     Also how many pairs were not tried, and the edges of the grids.
     """
     given = all(scans[name]["normals"] for name in names)
-    if order == "sequence":
-        pairs = [(i, j) for j in range(len(names)) for i in range(max(0, j - _BEFORE), j)]
+    if stages.order == "sequence":
+        pairs = _in_sequence(len(names))
     elif len(names) <= _ALL_PAIRS:
         pairs = list(itertools.combinations(range(len(names)), 2))
     elif starts is not None:
@@ -453,8 +447,9 @@ def _register(
             f"{names[j]}\t{names[i]}",
             described[names[j], edge],
             described[names[i], edge],
-            seed,
+            stages.seed,
             None if starts is None else _between(starts[names[i]], starts[names[j]]),
+            stages.up,
         )
         for (i, j), edge in edges.items()
     ]
@@ -468,6 +463,48 @@ def _register(
             files = {end: row[end] for end in ("source", "target")}
             found.append(row | {"source": source, "target": target, "files": files})
     return found, failures, len(pairs) - len(edges), list(edges.values())
+
+
+def _to_one_scale(
+    stages: _Stages,
+    names: Sequence[str],
+    scans: Mapping[str, Row],
+    copies: Mapping[str, str],
+    first: int | None,
+) -> dict[str, Row]:
+    """The rows of scans as if all had been read at one scale."""
+    pairs = (
+        _in_sequence(len(names))
+        if stages.order == "sequence"
+        else list(itertools.combinations(range(len(names)), 2))
+    )
+    if len(pairs) > _ALL_PAIRS**2:
+        raise ValueError(f"scale='auto' is for up to {_ALL_PAIRS} scans, or for order='sequence'")
+    files = [scans[name]["stored"] for name in names]
+    jobs = [ScaleJob(f"{names[j]}\t{names[i]}", files[j], files[i], stages.seed) for i, j in pairs]
+    rows = stages.run("comparing scales", jobs, compare_scales).values()
+    found = solve_scales(
+        len(names),
+        [
+            (j, i, row["scale"], row["confidence"])
+            for (i, j), row in zip(pairs, rows, strict=True)
+            if row["status"] != "failed"
+        ],
+        first,
+    )
+    scales = dict(zip(names, found, strict=True))
+    scaled = {}
+    for name, row in scans.items():
+        scale = scales[copies.get(name, name)]
+        center = [scale * value for value in row["center"]]
+        own = {"scale": scale, "apt": scale * row["apt"], "least": scale * row["least"]}
+        scaled[name] = row | own | {"center": center}
+    return scaled
+
+
+def _in_sequence(count: int) -> list[tuple[int, int]]:
+    """Each scan with those before it."""
+    return [(i, j) for j in range(count) for i in range(max(0, j - _BEFORE), j)]
 
 
 def _between(target: Pose, source: Pose) -> list[list[float]]:
@@ -484,10 +521,12 @@ def _describe(
     jobs = []
     for name, edge in sorted(needed):
         stored = scans[name]["stored"]
-        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}.pt"
+        scale = scans[name].get("scale")
+        shown = f"-{scale:.6g}" if scale else ""
+        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}{shown}.pt"
         files[name, edge] = path
         turn = zlib.crc32(Path(stored).name.encode())
-        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn))
+        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
     for row in stages.run("describing", jobs, describe_scan).values():
         if row["status"] == "failed":
             name = row["id"].partition("\t")[0]
@@ -595,50 +634,6 @@ def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
     return Pose(pose.rotation, pose.translation + target - pose.rotation @ source)
 
 
-def _names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name for each file: its stem, with the folder's name or a number if need be.
-
-    Tabs, line ends and other characters that cannot be printed become underscores.
-    """
-    names: dict[str, Path] = {}
-    stems = Counter(path.stem for path in paths)
-    for path in paths:
-        name = path.stem
-        if stems[name] > 1:
-            name = f"{path.resolve().parent.name}-{path.stem}"
-        name = "".join(letter if letter.isprintable() else "_" for letter in name)
-        unique = name
-        for k in itertools.count(2):
-            if unique not in names:
-                break
-            unique = f"{name}-{k}"
-        names[unique] = path
-    return names
-
-
-def _listed(path: Path) -> list[Path]:
-    """The files that a list names; empty if the file is no list."""
-    if path.suffix.lower() not in (".txt", ".lst"):
-        return []
-    try:
-        lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
-    except UnicodeDecodeError:
-        return []
-    named = [path.parent / line for line in lines if line and not line.startswith("#")]
-    if not named or not named[0].exists():
-        return []
-    missing = [str(file) for file in named if not file.exists()]
-    if missing:
-        raise FileNotFoundError(f"{path}: it names files that do not exist: {', '.join(missing)}")
-    return named
-
-
-def _natural(path: Path) -> list[Any]:
-    """A key that sorts scan_2 before scan_10."""
-    parts = ["".join(group) for _, group in itertools.groupby(path.name, str.isdigit)]
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
-
-
 def _stamp(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
@@ -646,6 +641,10 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
 
 
 def _cores() -> int:

@@ -87,7 +87,7 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
     ]
     weight = {k: edges[k].confidence * (1 + votes.closed[k]) for k in used}
     agreed: list[int] = []
-    for part in _parts(count, [(edges[k].source, edges[k].target) for k in used]):
+    for part in parts(count, [(edges[k].source, edges[k].target) for k in used]):
         own = sorted((k for k in used if edges[k].source in part), key=lambda k: -weight[k])
         if len(own) >= len(part):  # else there are no loops, and no two edges can disagree
             tree = _from_tree(part, edges, own)
@@ -220,7 +220,7 @@ def _vector(pose: Pose) -> Tensor:
     return torch.cat([turn, pose.translation], -1)
 
 
-def _parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
+def parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
     """The sets of scans that the pairs connect, each in order."""
     root = list(range(count))
 
@@ -231,16 +231,16 @@ def _parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
 
     for i, j in pairs:
         root[find(i)] = find(j)
-    parts: dict[int, list[int]] = {}
+    found: dict[int, list[int]] = {}
     for scan in range(count):
-        parts.setdefault(find(scan), []).append(scan)
-    return list(parts.values())
+        found.setdefault(find(scan), []).append(scan)
+    return list(found.values())
 
 
 def _connect(group: Sequence[int], edges: Sequence[Edge]) -> bool:
     """Whether the edges, which are between scans of the group, connect all of them."""
     pairs = [(edge.source, edge.target) for edge in edges]
-    return {*group} in [{*part} for part in _parts(max(group) + 1, pairs)]
+    return {*group} in [{*part} for part in parts(max(group) + 1, pairs)]
 
 
 def _from_tree(part: Sequence[int], edges: Sequence[Edge], order: Sequence[int]) -> dict[int, Pose]:

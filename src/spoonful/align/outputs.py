@@ -18,7 +18,8 @@ from spoonful.extras import require
 from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose
 from spoonful.pipeline.inputs import as_cloud
-from spoonful.pipeline.shapes import moved
+from spoonful.pipeline.shapes import moved, scaled
+from spoonful.view.layers import Up
 
 FORMAT = "spoonful-poses"
 
@@ -31,6 +32,7 @@ def write(
     graph: bool = False,
     unit: str = "",
     command: str | Sequence[str] = "",
+    up: Up = "z",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
     """Write all that was found to a folder, each file atomically.
@@ -47,6 +49,7 @@ def write(
         graph: also write `graph.g2o`.
         unit: of the files' coordinates, for the page; "" if it is not known.
         command: the command, for the page.
+        up: the axis that points up on the page at first.
         progress: called with "writing", the number of finished scans, and of all.
 
     Returns:
@@ -66,10 +69,12 @@ def write(
             if progress is not None:
                 progress("writing", done, total)
             done += 1
-            pose = found.poses[name]
-            rows = (" ".join(f"{value:.17g}" for value in row) for row in pose.matrix().tolist())
+            matrix = _matrix(found, name).tolist()
+            rows = (" ".join(f"{value:.17g}" for value in row) for row in matrix)
             write_whole(folder / "poses" / f"{name}.txt", "\n".join(rows) + "\n")
-            cloud = _write_scan(found.files[name], folder / "scans" / name, pose)
+            cloud = _write_scan(
+                found.files[name], folder / "scans" / name, found.poses[name], found.scales[name]
+            )
             if name not in found.copies:
                 parts.append(voxel_mean([cloud], spacing))
         if len(group) > 1:
@@ -79,7 +84,9 @@ def write(
     if progress is not None:
         progress("writing", total, total)
     if found.surfaces:
-        written.append(write_report(folder / "report.html", found, unit=unit, command=command))
+        written.append(
+            write_report(folder / "report.html", found, unit=unit, command=command, up=up)
+        )
     if graph:
         written.append(write_whole(folder / "graph.g2o", g2o(found)))
     return [*written, folder / "scans", folder / "poses"]
@@ -98,7 +105,8 @@ def summary(found: Aligned) -> dict[str, Any]:
             name: {
                 "file": str(path),
                 "group": number[name],
-                "T_group_scan": found.poses[name].matrix().tolist(),
+                "T_group_scan": _matrix(found, name).tolist(),
+                "scale": found.scales[name],
                 "deviation_degrees": deviations(found.covariances[name]).degrees,
                 "deviation": deviations(found.covariances[name]).length,
                 "covariance": found.covariances[name].tolist(),
@@ -119,8 +127,9 @@ def summary(found: Aligned) -> dict[str, Any]:
 def g2o(found: Aligned) -> str:
     """The poses and the pairs of status "kept" in the text format of g2o.
 
-    Scans are numbered in the order of `found.files`; comments name them. Vertices are scans in
-    their group's frame. The six numbers of an edge's information are shift first, then turn.
+    Scales are left out: g2o has rigid poses only. Scans are numbered in the order of
+    `found.files`; comments name them. Vertices are scans in their group's frame. The six numbers
+    of an edge's information are shift first, then turn.
     """
     number = {name: k for k, name in enumerate(found.files)}
     lines = [f"# {k} {name}" for name, k in number.items()]
@@ -175,9 +184,16 @@ def voxel_mean(clouds: Sequence[Cloud], size: float) -> Cloud:
     )
 
 
-def _write_scan(file: Path, path: Path, pose: Pose) -> Cloud:
+def _matrix(found: Aligned, name: str) -> Tensor:
+    """The 4x4 of a scan, with its scale."""
+    pose = found.poses[name]
+    return Pose(found.scales[name] * pose.rotation, pose.translation).matrix()
+
+
+def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> Cloud:
     """Write a scan at its pose, with all its columns; its moved points as a cloud."""
-    shape = moved(read(file, drop_nonfinite=True, fields=True), pose)
+    shape = read(file, drop_nonfinite=True, fields=True)
+    shape = moved(shape if scale == 1 else scaled(shape, scale), pose)
     kind = FORMATS.get(file.suffix.lower())
     suffix = file.suffix.lower() if kind is not None and kind.write else ".ply"
     target = path.with_name(f"{path.name}{suffix}")

@@ -12,6 +12,7 @@ from spoonful.frame import Frame
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
 from spoonful.pipeline.confidence import confidence_of, freedom_of, statistics_of
+from spoonful.pipeline.gravity import narrowed
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
@@ -40,6 +41,7 @@ class PairJob:
         target: the file of the other one, on the same grid.
         seed: of the random choices.
         start: a 4x4 between the files' frames to try as well, or None.
+        up: the axis that points up in both scans, "auto", or None.
     """
 
     id: str
@@ -47,6 +49,7 @@ class PairJob:
     target: str
     seed: int
     start: list[list[float]] | None = None
+    up: str | None = None
 
 
 def register_described(job: PairJob) -> Row:
@@ -64,7 +67,10 @@ def register_described(job: PairJob) -> Row:
         search = Search(pair, source.description, target.description)
         proposals, _ = gather(search, AUTO, None)
         start = None if job.start is None else rigid_pose(job.start, "start")
-        judged = search.judge(proposals + from_start(search, start))
+        proposals += from_start(search, start)
+        if job.up is not None:
+            proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
+        judged = search.judge(proposals)
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)

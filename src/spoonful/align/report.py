@@ -88,7 +88,6 @@ def write_report(
                         Pose.identity(dtype=torch.float64),
                         Pose(found.poses[name].rotation, found.poses[name].translation + aside),
                     ],
-                    total=len(residual),
                 )
             )
     return write_page(

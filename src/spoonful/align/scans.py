@@ -64,6 +64,7 @@ class DescribeJob:
         edge: of the grid, in the scan's unit.
         given: whether the normals of the file are used; all scans must have them.
         turn: the seed of the grid's turn. Scans on parallel grids would look alike because of them.
+        scale: a factor for the scan before it is put on the grid; None is 1.
     """
 
     id: str
@@ -72,6 +73,7 @@ class DescribeJob:
     edge: float
     given: bool
     turn: int
+    scale: float | None = None
 
 
 class Described(NamedTuple):
@@ -133,7 +135,8 @@ def read_scan(job: ReadJob) -> Row:
 def describe_scan(job: DescribeJob) -> Row:
     """Put one scan on a grid, describe the surroundings of its points, and store both."""
     found = torch.load(job.source, weights_only=True)
-    points = found["points"].double() / job.edge
+    scale = job.scale or 1.0
+    points = found["points"].double() * (scale / job.edge)
     normals = found["normals"].double() if job.given else None
     generator = torch.Generator().manual_seed(job.turn)
     turn = random_rotation(generator=generator, dtype=torch.float64)
@@ -151,7 +154,7 @@ def describe_scan(job: DescribeJob) -> Row:
             "given": scan.given,
             "features": describe(scan).features,
             "cloud": some,
-            "center": found["center"],
+            "center": found["center"] * scale,
             "edge": job.edge,
         },
     )
@@ -179,12 +182,6 @@ def load(path: str) -> Described:
         found["edge"],
         size,
     )
-
-
-def features(path: str) -> Tensor:
-    """The features of a stored description alone."""
-    found: Tensor = torch.load(path, weights_only=True, mmap=True)["features"]
-    return found
 
 
 def load_surface(path: str) -> Surface:

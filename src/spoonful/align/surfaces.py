@@ -50,28 +50,34 @@ def refine(
         pairs: numbers of two scans that overlap, and the surface of each.
 
     Returns:
-        The refined poses.
+        The refined poses; those given if they fit better.
     """
-    poses = dict(poses)
+    start, poses = dict(poses), dict(poses)
     if len(poses) < 2 or not pairs:
         return poses
     place = {scan: k for k, scan in enumerate(poses)}
-    for reach in _REACHES:
+    ways = [way for i, j, a, b in pairs for way in ((i, j, a, b), (j, i, b, a))]
+    losses = []
+    # The last look only tells whether the first reach's loss is smaller now.
+    for reach in (*_REACHES, _REACHES[0]):
         middle = torch.stack([pose.translation for pose in poses.values()]).mean(0)
         system = torch.zeros(len(poses), 6, len(poses), 6, dtype=torch.float64)
         force = torch.zeros(len(poses), 6, dtype=torch.float64)
-        for pair in pairs:
-            for i, j, one, other in (pair, (pair[1], pair[0], pair[3], pair[2])):
-                own, gradient = _normal_equations(
-                    one, other, poses[i], poses[j], middle, reach * other.edge
-                )
-                a, b = place[i], place[j]
-                system[a, :, a] += own
-                system[b, :, b] += own
-                system[a, :, b] -= own
-                system[b, :, a] -= own
-                force[a] -= gradient
-                force[b] += gradient
+        losses.append(0.0)
+        for i, j, one, other in ways:
+            own, gradient, loss = _normal_equations(
+                one, other, poses[i], poses[j], middle, reach * other.edge
+            )
+            a, b = place[i], place[j]
+            system[a, :, a] += own
+            system[b, :, b] += own
+            system[a, :, b] -= own
+            system[b, :, a] -= own
+            force[a] -= gradient
+            force[b] += gradient
+            losses[-1] += loss
+        if len(losses) > len(_REACHES):
+            break
         matrix = system.flatten(2).flatten(0, 1)[6:, 6:]
         matrix.diagonal().mul_(1 + _DAMPING).add_(1e-12)
         motion = torch.linalg.solve(matrix, force.flatten()[6:]).unflatten(0, (-1, 6))
@@ -80,13 +86,16 @@ def refine(
             old = poses[scan]
             shift = turn @ (old.translation - middle) + middle + step[3:]
             poses[scan] = Pose(turn @ old.rotation, shift)
-    return poses
+    return poses if losses[-1] <= losses[0] else start
 
 
 def _normal_equations(
     source: Surface, target: Surface, here: Pose, there: Pose, middle: Tensor, reach: float
-) -> tuple[Tensor, Tensor]:
-    """The sums of J^T J (6, 6) and J^T r (6,) over the matches of two scans."""
+) -> tuple[Tensor, Tensor, float]:
+    """The sums of J^T J (6, 6) and J^T r (6,) over the matches of two scans, and the loss.
+
+    The loss is the mean of squared distances relative to `reach`, at most 1 for each point.
+    """
     points = source.grid.points
     points = points[:: max(1, len(points) // _POINTS)].double()
     moved = there.inverse().compose(here).apply(points)
@@ -100,4 +109,5 @@ def _normal_equations(
     arm = there.apply(moved[on]) - middle
     rows = torch.cat([torch.linalg.cross(arm, facing), facing], -1)
     weighted = rows * weight[:, None]
-    return weighted.mT @ rows, weighted.mT @ gap
+    loss = 1 - float((1 - (gap / reach).square()).clamp_min(0).sum()) / len(points)
+    return weighted.mT @ rows, weighted.mT @ gap, loss

@@ -10,12 +10,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spoonful.align.folder import ORDERS, WORK, Aligned, align, list_scans, plan
+from spoonful.align.folder import ORDERS, WORK, Aligned, align, plan
+from spoonful.align.inputs import list_scans
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
-from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit
+from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit, UpAxis
 from spoonful.locking import locked
 from spoonful.pipeline.lengths import UNITS, length
+from spoonful.view.layers import UPS
 
 # Names of a group that are printed.
 NAMED = 8
@@ -41,6 +43,11 @@ def align_command(
             help="Poses to start from: KITTI, TUM, g2o, COLMAP images.txt, 4x4 texts, poses.json.",
         ),
     ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(metavar="auto", help="auto: the scans have different, unknown scales."),
+    ] = None,
+    up: UpAxis = "",
     voxel: Annotated[
         str | None,
         typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
@@ -63,8 +70,8 @@ def align_command(
 ) -> None:
     """Put scans together: find the pose of each, and merge them.
 
-    The order and the poses of the scans need not be known. All must have the same unit. Pairs that
-    contradict the others are rejected. Scans that do not connect become separate groups.
+    The order and the poses of the scans need not be known. Pairs that contradict the others are
+    rejected. Scans that do not connect become separate groups.
 
     The folder gets report.html, poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and
     merged.ply. Run the same command again to resume after a stop.
@@ -94,7 +101,10 @@ def align_command(
         if dry_run:
             return
         raise ValueError(f"{work.scans:,} scans are many: add --yes to start, or --order sequence")
-    command = ["spoonful", "align", *map(str, scans), "--out", str(out)]
+    command = ["spoonful", "align", *map(str, scans), "--out", str(out), "--order", order]
+    given = {"fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit}
+    for name, value in given.items():
+        command += [f"--{name}", str(value)] if value else []
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(),
@@ -109,7 +119,8 @@ def align_command(
             bars.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         found = align(
-            scans, out, order=order, fixed=fixed, init=init, workers=workers, seed=seed,
+            scans, out, order=order, fixed=fixed, init=init, scale=scale, up=up or None,
+            workers=workers, seed=seed,
             progress=tell,
         )  # fmt: skip
         with locked(out / WORK):  # no other process aligns while the files are written
@@ -120,6 +131,7 @@ def align_command(
                 graph=graph,
                 unit=unit,
                 command=command,
+                up=up if up in UPS else "z",
                 progress=tell,
             )
     if as_json:

@@ -1,0 +1,87 @@
+"""The files that a user means, and a name for each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spoonful.data.clouds.formats import FORMATS
+
+# Tables in a folder are more often notes than scans: they are taken only by name.
+_IN_FOLDERS = tuple(suffix for suffix in FORMATS if suffix not in (".txt", ".csv", ".npz"))
+
+
+def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that are meant: files themselves, those of a folder, and those of a list.
+
+    A `.txt` file whose first line names an existing file is a list: one file per line, relative
+    to the list's folder. Of a folder, all files of scans are taken except .txt, .csv and .npz.
+
+    Raises:
+        ValueError: there are fewer than two scans.
+        OSError: a file or folder is missing.
+    """
+    found: list[Path] = []
+    for given in map(Path, inputs):
+        if given.is_dir():
+            inside = (path for path in given.iterdir() if path.suffix.lower() in _IN_FOLDERS)
+            own = sorted((path for path in inside if path.is_file()), key=_natural)
+            if not own:
+                raise ValueError(f"{given}: the folder has no scans ({', '.join(_IN_FOLDERS)})")
+            found += own
+        elif not given.exists():
+            raise FileNotFoundError(f"{given}: no such file or folder")
+        else:
+            found += _listed(given) or [given]
+    unique = list({path.resolve(): path for path in found}.values())
+    if len(unique) < 2:
+        raise ValueError(f"give at least two scans, got {len(unique)}")
+    return unique
+
+
+def scan_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """A name for each file: its stem, with the folder's name or a number if need be.
+
+    Tabs, line ends and other characters that cannot be printed become underscores.
+    """
+    names: dict[str, Path] = {}
+    stems = Counter(path.stem for path in paths)
+    for path in paths:
+        name = path.stem
+        if stems[name] > 1:
+            name = f"{path.resolve().parent.name}-{path.stem}"
+        name = "".join(letter if letter.isprintable() else "_" for letter in name)
+        unique = name
+        for k in itertools.count(2):
+            if unique not in names:
+                break
+            unique = f"{name}-{k}"
+        names[unique] = path
+    return names
+
+
+def _listed(path: Path) -> list[Path]:
+    """The files that a list names; empty if the file is no list."""
+    if path.suffix.lower() not in (".txt", ".lst"):
+        return []
+    try:
+        lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        return []
+    named = [path.parent / line for line in lines if line and not line.startswith("#")]
+    if not named or not named[0].exists():
+        return []
+    missing = [str(file) for file in named if not file.exists()]
+    if missing:
+        raise FileNotFoundError(f"{path}: it names files that do not exist: {', '.join(missing)}")
+    return named
+
+
+def _natural(path: Path) -> list[Any]:
+    """A key that sorts scan_2 before scan_10."""
+    parts = ["".join(group) for _, group in itertools.groupby(path.name, str.isdigit)]
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
