@@ -16,9 +16,9 @@ The exit code is 1 if anything else happens; the seed to repeat it is printed fi
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -28,11 +28,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -165,17 +164,28 @@ def attack_server(seconds: float, clients: int) -> dict[str, object]:
     process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
     rounds: dict[str, list[list[float]]] = {"quiet": [], "beside": []}
     lost = 0
+    own = multiprocessing.get_context("spawn")
+    active, ready = own.Event(), own.Event()
+    slow = own.Process(target=slow_clients, args=(port, clients, active, ready), daemon=True)
+    slow.start()
     try:
         wait_for(port)
         ask_together(port, REGISTER)  # the workers have loaded their modules
         until = time.monotonic() + seconds
         while time.monotonic() < until or not rounds["beside"]:
             for kind in rounds:
-                with slow_clients(port, clients if kind == "beside" else 0):
-                    times = ask_together(port, REGISTER)
+                if kind == "beside":
+                    active.set()
+                    ready.wait()
+                    time.sleep(3)  # they hold their connections; the server has accepted all
+                times = ask_together(port, REGISTER)
                 lost += times.count(None)
                 rounds[kind].append(sorted(t for t in times if t is not None))
+                active.clear()
+                ready.clear()
+                time.sleep(2)  # until the connections are closed
     finally:
+        slow.kill()
         process.terminate()
         process.wait(timeout=30)
     wrong = [f"{lost} honest requests were not answered"] if lost else []
@@ -211,48 +221,40 @@ FORM = {"Content-Type": "multipart/form-data; boundary=x", "Accept": "applicatio
 REGISTER = ("/register", BODY, FORM)
 
 
-@contextlib.contextmanager
-def slow_clients(port: int, count: int) -> Iterator[None]:
-    """Hold as many connections, each a byte a second; one that is cut off connects again."""
+def slow_clients(port: int, count: int, active: Event, ready: Event) -> None:
+    """While `active` is set, hold connections open, each a byte a second; the target of a process.
+
+    A connection that the server closes is made again.
+    """
     header = f"POST /register HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(BODY)}\r\n"
     form = "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\nX: "
     beginnings = [part.encode() for part in ("GET / HTTP/1.1\r\nHo", header, header + form)]
     held: dict[int, socket.socket] = {}
-    over = threading.Event()
-
-    def hold() -> None:
-        while not over.is_set():
-            for k in range(count):
-                try:
-                    if k in held:
-                        held[k].send(b"x")
-                    else:
-                        held[k] = socket.create_connection(("127.0.0.1", port), timeout=5)
-                        held[k].sendall(beginnings[k % 3])
-                except OSError:  # the server has closed this one, as it should
-                    held.pop(k).close() if k in held else None
-            ready.set()
-            over.wait(1)
-
-    ready = threading.Event()
-    thread = threading.Thread(target=hold)
-    thread.start()
-    ready.wait()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        for client in held.values():
-            client.close()
+    while active.wait():
+        for k in range(count):
+            try:
+                if k in held:
+                    held[k].send(b"x")
+                else:
+                    held[k] = socket.create_connection(("127.0.0.1", port), timeout=5)
+                    held[k].sendall(beginnings[k % 3])
+            except OSError:  # the server has closed this one, as it should
+                if k in held:
+                    held.pop(k).close()
+        ready.set()
+        time.sleep(1)
+        if not active.is_set():
+            for client in held.values():
+                client.close()
+            held.clear()
 
 
 def wait_for(port: int) -> None:
     """Return when the server answers."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while ask(port, ("/", None, {})) is None:
         if time.monotonic() > until:
-            raise TimeoutError("spoonful serve did not answer within 60 s")
+            raise TimeoutError("spoonful serve did not answer within 300 s")
         time.sleep(0.2)
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from data.corpora import scans
-from spoonful.training import TrainingFailed, build, load_model, presets, train
+from spoonful.training import TrainingFailed, build, corpora, load_model, presets, train
 from spoonful.training.config import Optimizer
 from spoonful.training.distributed import Group
 from spoonful.training.pairs import TrainingPairs, split_scenes
@@ -86,6 +86,19 @@ def test_validation_shapes_are_never_trained_on_and_numbers_are_the_corpus_own()
     kept = {tuple(point) for batch in pairs.validation for point in batch.source[:, 0].tolist()}
     assert len(kept) == 3
     assert not kept & sources
+
+
+def test_test_files_of_the_training_categories_can_pick_the_best_epoch(tmp_path):
+    for split, count in (("train", 20), ("test", 8)):
+        corpora.save(blobs(count), tmp_path / f"mine-{split}.pt")
+    settings = (f"data.corpus={tmp_path}/mine-{{split}}.pt", "data.validation_files=true")
+    config = small(*settings, "data.protocol=dcp-unseen")
+    pairs = Trainer(config, None, None, Group(0, 1), torch.device("cpu"), quiet=True).pairs
+    # Half of the categories: even numbers are of category 0.
+    assert pairs.numbers.tolist() == list(range(0, 20, 2))
+    assert sum(len(batch.source) for batch in pairs.validation) == 4
+    with pytest.raises(ValueError, match=r"data\.validation_files .* 'dcp-clean'"):
+        train(small(*settings), quiet=True)
 
 
 def test_validation_scenes_are_never_trained_on():

@@ -52,6 +52,10 @@ class Data:
     """Pairs in a step, over all processes."""
     validation: float = field(default=0.1, metadata=_in(0.001, 0.9))
     """The share of the training shapes that picks the best epoch."""
+    validation_files: bool = False
+    """Pick it on the test files of the training categories instead, as RPM-Net does: of ModelNet40
+    5,112 shapes to fit, 1,202 for validation, 1,266 for test. Only for protocols that test on other
+    categories."""
 
 
 def _section(model: type) -> Any:

@@ -24,7 +24,8 @@ class TrainingPairs:
         data: the training shapes, or pairs of scans; never the test set.
         device: where pairs are made.
         batch_size: pairs in a training batch.
-        validation: the share of the shapes kept for validation.
+        validation: the share of the shapes kept for validation, or the shapes for validation: those
+            in training categories are used.
         seed: of the training pairs. The validation pairs are the same for every seed.
         normals: whether pairs bring normals.
 
@@ -41,7 +42,7 @@ class TrainingPairs:
         *,
         device: torch.device,
         batch_size: int,
-        validation: float = 0.1,
+        validation: float | Corpus = 0.1,
         seed: int = 0,
         normals: bool = True,
     ) -> None:
@@ -54,11 +55,17 @@ class TrainingPairs:
         protocol.check(data)
         if isinstance(data, Corpus):
             numbers = protocol.members(data, "train").cpu()
-            first, second = split_validation(len(numbers), validation)
-            self.numbers = numbers[first]
+            if isinstance(validation, Corpus):
+                held = protocol.select(validation, "train")
+            else:
+                first, second = split_validation(len(numbers), validation)
+                numbers, held = numbers[first], data.select(numbers[second])
+            self.numbers = numbers
             fit: Any = data.select(self.numbers).to(device)
-            kept: Any = data.select(numbers[second]).to(device)
+            kept: Any = held.to(device)
             made_on = device
+        elif isinstance(validation, Corpus):
+            raise ValueError("validation must be a share for pairs of scans, got a Corpus")
         else:
             first, second = split_scenes(data, validation)
             self.numbers = torch.tensor(first)

@@ -220,12 +220,24 @@ class Trainer:
             data = corpora.load_scans(config.data.corpus, self.protocol)
         elif data is None:
             data = corpora.load(config.data.corpus, per_category=config.data.per_category)
+        validation: float | Corpus = config.data.validation
+        if config.data.validation_files:
+            if corpus is not None:
+                raise ValueError("corpus must be None with data.validation_files, got one")
+            if self.protocol.categories == "all":
+                raise ValueError(
+                    "data.validation_files must be false if a protocol tests on all categories: "
+                    f"the test set would pick the best epoch; got {self.protocol.name!r}"
+                )
+            validation = corpora.load(
+                config.data.corpus, "test", per_category=config.data.per_category
+            )
         self.pairs = TrainingPairs(
             self.protocol,
             data,
             device=device,
             batch_size=config.data.batch_size,
-            validation=config.data.validation,
+            validation=validation,
             seed=config.seed,
             normals=self.model.needs_normals,
         )

@@ -194,6 +194,10 @@ def test_the_viewpoint_of_a_pcd_file_moves_with_its_points(tmp_path: Path) -> No
     assert back.points.tolist() == [[-7, -10, 12]]
     # The product of the quaternions (0, 0, 0, 1) and (1, 1, -1, 1) / 2, with the sign changed.
     assert back.header.viewpoint == pytest.approx((-1, -4, 6, 0.5, -0.5, -0.5, -0.5))
+    text = (tmp_path / "a.pcd").read_bytes()
+    (tmp_path / "a.pcd").write_bytes(text.replace(b"VIEWPOINT 1", b"VIEWPOINT nan"))
+    write_cloud(tmp_path / "b.pcd", moved(read(tmp_path / "a.pcd", fields=True), half_turn))
+    assert b"VIEWPOINT 0 0 0 1 0 0 0\n" in (tmp_path / "b.pcd").read_bytes()
 
 
 def test_a_mesh_keeps_the_columns_of_its_vertices_and_turns_their_normals(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def read(data: bytes, folder: Path) -> Arrays:
     # pypcd4 gives padding, which PCD calls `_`, a name that begins with `#`.
     columns = {name: rows[name] for name in rows.dtype.names if not name.startswith("#")}
     found = from_columns(columns | _colors(columns, pypcd4))
-    grid = Grid(about.width, about.height, tuple(about.viewpoint))
+    known = np.isfinite(about.viewpoint).all()
+    viewpoint = tuple(about.viewpoint) if known else NO_VIEWPOINT
+    grid = Grid(about.width, about.height, viewpoint)
     return replace(found, fields=lambda: columns, header=grid)
 
 
