@@ -399,7 +399,7 @@ def interval(share: float, count: float, z: float = 1.96) -> str:
         return "-"
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z * math.sqrt(share * (1 - share) / count + (z / count) ** 2 / 4) / (1 + z * z / count)
-    return f"{middle - half:.2f} to {middle + half:.2f}"
+    return f"{max(0.0, middle - half):.2f} to {min(1.0, middle + half):.2f}"
 
 
 HEADER = ["method", "pairs of", "right", "interval", "confidently wrong", "interval"]

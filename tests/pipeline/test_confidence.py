@@ -26,3 +26,12 @@ def test_confidence_falls_as_a_rival_comes_nearer():
         for rival in (0.0, 0.3, 0.5, 0.69, 0.7, 1.0)
     ]
     assert found == sorted(found, reverse=True)
+
+
+def test_a_surface_where_a_sensor_looked_through_lowers_confidence():
+    found = [
+        confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, through=through))
+        for through in (0.0, 0.005, 0.02, 0.05, 0.2)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] - found[1] < 0.05

@@ -10,10 +10,11 @@ from spoonful.classical.consensus import compatible, consensus, support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
+from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, nearest, random_rotation
 from spoonful.neighbors import Index
-from spoonful.pipeline.field import Field, settle
-from spoonful.pipeline.prepare import choose_voxel, faced, prepare
+from spoonful.pipeline.field import Field, View, settle
+from spoonful.pipeline.prepare import choose_voxel, faced, prepare, seen_from_origin
 from spoonful.pipeline.search import distinct
 
 
@@ -179,3 +180,31 @@ def test_a_pose_without_matches_stays_where_it_is():
     found = settle(Field(points, normals), points, normals, far)
     assert torch.equal(found.translation[0], far.translation[0])
     assert float(found.translation[1, 0].abs()) < 0.05
+
+
+def test_points_before_what_a_sensor_saw_are_looked_through():
+    grid = torch.linspace(-10, 10, 61)
+    y, z = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))
+    wall = torch.stack([torch.full_like(y, 20.0), y, z], 1)
+    view = View(wall, torch.zeros(3))
+    shifts = torch.tensor([[0.0, 0, 0], [-8, 0, 0], [8, 0, 0], [-40, 0, 0]])
+    poses = Pose(torch.eye(3).expand(4, 3, 3), shifts)
+    on, before, behind, backwards = view.through(0.4 * wall + torch.tensor([12.0, 0, 0]), poses)
+    assert on == behind == backwards == 0
+    assert before == 1
+
+
+@pytest.mark.parametrize("sensor", ["camera", "lidar"])
+def test_a_scan_is_seen_from_its_sensor_and_from_nowhere_else(sensor):
+    points = simulate("room", sensor, scans=1, seed=4, detail=0.6).clouds[0].points
+    turned = points @ random_rotation(generator=generator(), dtype=torch.float64).mT
+    assert seen_from_origin(turned, generator())
+    assert not seen_from_origin(points + torch.tensor([3.0, 2, 1]), generator())
+    assert not seen_from_origin(points + 1000.0, generator())
+    assert not seen_from_origin(points[:100], generator())
+
+
+def test_several_scans_in_one_cloud_are_not_seen_from_the_origin():
+    made = simulate("table", "camera", seed=4, detail=0.6)
+    both = torch.cat([made.clouds[1].points, made.pose(0, 1).apply(made.clouds[0].points)])
+    assert not seen_from_origin(both, generator())

@@ -21,13 +21,15 @@ _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
 # and this much of its score.
 _SOME_MATCHES = 0.3
 # If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
-_LOOSE = 0.45
-# The constants of `confidence_of`, fitted by benchmarks/confidence.py.
-_SUPPORT, _AGREEMENT, _BIAS, _RIVALRY = 1.36, 4.6, -0.9, 5.25
+LOOSE = 0.65
+# The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
+_WEIGHTS, _RIVALRY = (1.62, 2.07, -93.2, -2.0), 5.77
 # Scans with fewer voxels than this say little.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
+# More of a scan than this where the other's sensor looked through contradicts a pose.
+_THROUGH = 0.03
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
@@ -59,7 +61,8 @@ class FitStatistics(NamedTuple):
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
         loose: whether too little holds the pose: few points, hardly any common surface or one that
-            lets it slide or turn, or a cloud that is flat or a line.
+            lets it slide or turn, a cloud that is flat or a line, or free space that is not free.
+        through: the share of a scan that lies where the other's sensor looked through.
     """
 
     support: float
@@ -67,6 +70,7 @@ class FitStatistics(NamedTuple):
     share: float
     rivals: tuple[float, ...] = ()
     loose: bool = False
+    through: float = 0.0
 
     @property
     def equals(self) -> int:
@@ -85,8 +89,10 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
         loose=(
             min(sizes) < _FEW
             or float(judged.common[0]) < _TOUCH * min(sizes)
+            or float(judged.through[0]) > _THROUGH
             or bool(_shape(search.pair) or freedom.turns or freedom.slides)
         ),
+        through=float(judged.through[0]),
     )
 
 
@@ -118,7 +124,7 @@ def confidence_of(fit: FitStatistics) -> float:
     """The estimated probability that a pose with these statistics is right, between 0 and 1.
 
     The product of two probabilities. That the right pose was found at all is a logistic function
-    of the logarithms of `support` and `agreement`. That it is this one and not a rival goes by
+    of `features_of`. That it is this one and not a rival goes by
     their scores s, as s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is
     its equal. The constants are fitted together, see docs/limits.md. A pose that little holds, or
     that has an equal, is never called confident.
@@ -126,18 +132,22 @@ def confidence_of(fit: FitStatistics) -> float:
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
     0.99
     >>> round(confidence_of(FitStatistics(support=10, agreement=0.5, share=0.2)), 2)
-    0.32
+    0.62
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(1,))), 2)
-    0.49
+    0.5
     """
-    value = (
-        _SUPPORT * math.log(fit.support + 1) + _AGREEMENT * math.log(fit.agreement + 0.01) + _BIAS
-    )
+    value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
     # A rival that fits about as well is an even chance: its warning and the verdict must agree.
     odds = (1.0 if rival >= AS_GOOD else rival**_RIVALRY for rival in fit.rivals)
     best = 1 / (1 + sum(odds))
-    return found * best * (_LOOSE if fit.loose else 1.0)
+    return found * best * (LOOSE if fit.loose else 1.0)
+
+
+def features_of(fit: FitStatistics) -> tuple[float, float, float, float]:
+    """The logarithms of `support` and `agreement`, then `through` up to a tenth, and one."""
+    logs = math.log(fit.support + 1), math.log(fit.agreement + 0.01)
+    return *logs, min(fit.through, 0.1), 1.0
 
 
 class Freedom(NamedTuple):
@@ -234,6 +244,11 @@ def warnings_of(
         found.append(
             "round or flat geometry: the common surface does not hold the source from turning "
             f"about {_listed(freedom.turns)}"
+        )
+    if fit.through > _THROUGH:
+        found.append(
+            f"free space: {fit.through:.0%} of a scan lies where the sensor of the other looked "
+            "through, if the sensors were at the origins of the files"
         )
     # Where nothing meets, all poses are equally bad, which is no symmetry.
     if fit.equals and fit.share > 0:

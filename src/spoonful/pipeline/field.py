@@ -6,6 +6,7 @@ nearest point of every cell answers it at the price of an index, for hundreds of
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -23,6 +24,8 @@ _MARGIN = 3
 _AROUND = 5.0
 # those this far from it are not on the surface.
 _APART = 2.0
+# Rows of a sensor's view; it has twice as many columns.
+_ROWS = 48
 # Cells of a field at most; larger scans get larger cells.
 _MOST_CELLS = 2_000_000
 
@@ -60,6 +63,47 @@ class Field:
         inside = ((cell >= 0) & (cell < self.size)).all(-1)
         flat = (cell * self.stride).sum(-1).where(inside, 0)
         return self.nearest[flat], inside
+
+
+class View:
+    """What a sensor saw in each direction: the distance of the nearest point of its scan.
+
+    Args:
+        points: (N, 3) of the scan.
+        eye: (3,) where the sensor was.
+    """
+
+    def __init__(self, points: Tensor, eye: Tensor) -> None:
+        self.eye = eye
+        cell, away = self._cells(points)
+        nearest = torch.full((_ROWS * 2 * _ROWS,), torch.inf)
+        nearest.scatter_reduce_(0, cell, away, "amin")
+        self.known = nearest.isfinite()
+        # The nearest of a cell and those around it, so that no edge of a surface is seen through.
+        image = -nearest.view(1, 1, _ROWS, 2 * _ROWS)
+        image = torch.cat([image[..., -1:], image, image[..., :1]], -1)
+        around = torch.nn.functional.max_pool2d(image, 3, stride=1, padding=(1, 0))
+        self.nearest = -around.flatten()
+
+    def _cells(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """The cell of the image that each place (..., 3) is in, and its distance from the eye."""
+        x, y, z = (places - self.eye).unbind(-1)
+        flat = torch.hypot(x, y)
+        row = (torch.atan2(z, flat) / math.pi + 0.5) * _ROWS
+        column = (torch.atan2(y, x) / math.pi + 1) * _ROWS
+        cell = row.long().clamp(0, _ROWS - 1) * 2 * _ROWS + column.long().clamp(0, 2 * _ROWS - 1)
+        return cell, torch.hypot(flat, z)
+
+    def through(self, points: Tensor, pose: Pose) -> Tensor:
+        """(H,) the share of points, moved by each pose, that lie where the sensor looked through.
+
+        They are nearer than everything that the sensor saw in that direction, by two voxels and a
+        twentieth of the distance.
+        """
+        moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+        cell, away = self._cells(moved)
+        seen = self.known[cell] & (away < 0.95 * self.nearest[cell] - 2)
+        return seen.float().mean(-1)
 
 
 class Fit(NamedTuple):

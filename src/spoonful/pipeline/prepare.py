@@ -7,7 +7,7 @@ of one grid that suits both. Nothing the search does can then depend on units.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -35,6 +35,11 @@ _SAMPLE = 20_000
 _MOST_RAW = 300_000
 # Points so many times as far from the middle as the median point are strays.
 _STRAY = 20.0
+# A cloud is seen from the origin if fewer neighbouring directions than this have another range.
+_FOLDED = 0.03
+# That is judged by so many points, and clouds with fewer or with an origin so many times their size
+# away are not judged.
+_ASKED, _LEAST_SEEN, _FAR = 4000, 500, 5.0
 # Neighbours that a normal is estimated from.
 _NEIGHBOURS = 20
 # The surroundings that give a normal its sign reach so far, in voxels: far enough to be more than
@@ -51,12 +56,14 @@ class Scan:
         normals: (N, 3) unit vectors; see `faced` for the signs of estimated ones.
         fine: (F, 3) float32, one point for each voxel of half the edge, indexed.
         given: whether the normals came with the cloud, their signs included.
+        eye: (3,) float32, where the sensor was, if the cloud is one scan from there.
     """
 
     grid: Index
     normals: Tensor
     fine: Index
     given: bool
+    eye: Tensor | None = None
 
     @property
     def points(self) -> Tensor:
@@ -108,11 +115,36 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
-    return Pair(
-        scan_on_grid(frame.source_in(source.points), source.normals if given else None, askew),
-        scan_on_grid(frame.target_in(target.points), target.normals if given else None, straight),
-        frame,
-    )
+    scans = []
+    for cloud, inward, turn in (
+        (source, frame.source_in, askew),
+        (target, frame.target_in, straight),
+    ):
+        scan = scan_on_grid(inward(cloud.points), cloud.normals if given else None, turn)
+        origin = inward(torch.zeros(3, dtype=torch.float64)).float()
+        seen = seen_from_origin(cloud.points, generator)
+        scans.append(replace(scan, eye=origin) if seen else scan)
+    return Pair(scans[0], scans[1], frame)
+
+
+def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
+    """True if a cloud looks like one scan by a sensor at the origin of its coordinates.
+
+    Points in about the same direction are then at about the same distance, except at edges. Clouds
+    that several scans were merged into, and those in other coordinates, have several distances.
+    """
+    size = size_of(points)
+    points = points[chosen(len(points), min(_SAMPLE, len(points)), generator)].double()
+    away = points.norm(dim=-1)
+    # From far away any surface looks like a scan.
+    if len(points) < _LEAST_SEEN or not 0 < float(away.median()) < _FAR * size:
+        return False
+    points, away = points[away > 0], away[away > 0]
+    directions = (points / away.unsqueeze(1)).float()
+    some = slice(None, None, max(1, len(points) // _ASKED))
+    beside = away[Index(directions).k_nearest(directions[some], 4).index]
+    folded = (beside - away[some].unsqueeze(1)).abs() > 0.1 * away[some].unsqueeze(1)
+    return float(folded[:, 1:].double().mean()) < _FOLDED
 
 
 def size_of(points: Tensor) -> float:

@@ -1,9 +1,11 @@
 """From two scans to a short list of poses, judged alike wherever they came from.
 
-Two kinds of evidence rank a pose. Matches of similar surroundings: how many of them it brings
-together. And the surfaces: where the scans come near each other, how much of one lies on the other
-instead of beside or across it. How much they have in common does not count: two rooms laid on each
-other the wrong way round have more in common than two scans that share a corner.
+Three kinds of evidence rank a pose. Matches of similar surroundings: how many of them it brings
+together. The surfaces: where the scans come near each other, how much of one lies on the other
+instead of beside or across it. And free space, if a scan was taken from the origin of its
+coordinates: how much of the other scan lies where its sensor looked through. How much they have in
+common does not count: two rooms laid on each other the wrong way round have more in common than two
+scans that share a corner.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from torch import Tensor
 from spoonful.classical.consensus import support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
-from spoonful.pipeline.field import Field, meet, settle
+from spoonful.pipeline.field import Field, View, meet, settle
 from spoonful.pipeline.prepare import Pair, Scan
 
 # Surroundings of these radii, in voxels, describe a point together.
@@ -31,6 +33,8 @@ TOLERANCE = 1.5
 _SAME = 2.0
 # How many poses are settled and judged by the surfaces.
 _SHORT_LIST = 24
+# The power of the share that is not looked through: 5 % of it cost 40 % of the score.
+_OPAQUE = 10
 # Points of the source that a pose is settled with.
 _SETTLE_POINTS = 1000
 
@@ -76,8 +80,10 @@ class Judged:
             halved.
         agreement: (H,) of the voxels of either scan that come near the other, the share that lies
             on its surface.
+        through: (H,) the share of either scan that lies where the other's sensor looked through,
+            the larger one; zero if no sensor is known.
         score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
-            the square of `agreement`.
+            the square of `agreement`, times a power of the share that is not looked through.
     """
 
     pose: Pose
@@ -85,6 +91,7 @@ class Judged:
     support: Tensor
     common: Tensor
     agreement: Tensor
+    through: Tensor
     score: Tensor
 
     def select(self, keep: Tensor) -> Judged:
@@ -95,6 +102,7 @@ class Judged:
             self.support[keep],
             self.common[keep],
             self.agreement[keep],
+            self.through[keep],
             self.score[keep],
         )
 
@@ -127,6 +135,10 @@ class Search:
         source, target = source or describe(pair.source), target or describe(pair.target)
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
+        self.source_view, self.target_view = (
+            None if scan.eye is None else View(scan.fine.points, scan.eye)
+            for scan in (pair.source, pair.target)
+        )
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Settle the proposed poses, of which there is at least one, and rank them."""
@@ -163,8 +175,16 @@ class Search:
         support = self._support(pose)
         # One voxel more, so that a touch at a few points is no agreement.
         agreement = near / (near + off + 1)
+        through = torch.zeros_like(agreement)
+        for view, points, way in (
+            (self.target_view, source.points, pose),
+            (self.source_view, target.points, pose.inverse()),
+        ):
+            if view is not None:
+                through = torch.maximum(through, view.through(points, way))
         score = support / max(1, len(self.evidence.source)) * agreement.square()
-        return Judged(pose, tuple(names), support, near, agreement, score)
+        score = score * (1 - through) ** _OPAQUE
+        return Judged(pose, tuple(names), support, near, agreement, through, score)
 
 
 def describe(scan: Scan) -> Description:
