@@ -29,6 +29,9 @@ pair are not independent, so that with several turns the interval is for the num
 `--seeds N` registers each pair with N seeds, and counts the pairs on which all give one answer:
 poses that differ from the first by less than the tolerance of the pair.
 
+`--scale random` gives the source an unknown scale, log-uniform in 0.2 to 5, and `--scale 1000` one
+factor; `scale="auto"` is compared with the rigid search on the sources as they are.
+
 `auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
 FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
 data. `gicp` is small_gicp from a start that is off by 20 degrees and five voxels.

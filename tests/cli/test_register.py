@@ -27,7 +27,7 @@ from spoonful.geometry.exact import rotate
 from spoonful.metrics import rotation_error_degrees
 from spoonful.pipeline import Alignment, auto, runner
 from spoonful.pipeline.batches import register_pairs
-from spoonful.pipeline.posefile import read_pose, write_pose
+from spoonful.pipeline.posefile import read_pose, read_similarity, write_pose
 from spoonful.pipeline.proposers import AS_GIVEN
 from view.helpers import Page, box, turn
 
@@ -336,6 +336,8 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "-o", "target.pcd/a.ply"], r"-o .*: .*target\.pcd is a file, not a folder"),
         ([*PAIR, "--origin", "here"], "--origin must be auto or three numbers X,Y,Z, got 'here'"),
         ([*PAIR, "--scale", "0"], "--scale must be a number above 0"),
+        ([*PAIR, "--scale", "automatic"], "--scale must be .* or auto, got 'automatic'"),
+        ([*PAIR, "--up", "north"], "--up must be one of .*auto, got 'north'"),
         ([*PAIR, "--scale", "inf"], "--scale must be a number above 0 and finite"),
         ([*PAIR, "c.ply"], "unexpected argument c.ply: .* spoonful batch pairs.csv --out results"),
         (["batch", "nope.csv", "--out", "r"], "nope.csv: no such file"),
@@ -417,6 +419,56 @@ def test_scales_that_differ_name_the_option(
     monkeypatch.setattr(runner, "register", warned)
     assert run(["register", *PAIR]) == 0
     assert re.search("^next .*--scale FACTOR", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.fixture
+def twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registration that finds the scale 2, and takes its options seriously."""
+
+    def register(source: Any, target: Any, **options: Any) -> Alignment:
+        assert (options["scale"], options["up"]) == ("auto", "-y")
+        assert options["init"] is None or float(options["init"].scale) == pytest.approx(2)
+        found = aligned(replace(source, points=2 * source.points), target, **options)
+        return replace(found, scale=2.0, scale_deviation=0.004)
+
+    monkeypatch.setattr(runner, "register", register)
+
+
+def test_a_scale_that_is_found_is_printed_written_and_applied(
+    scans: Path, capsys: Any, twice: None
+) -> None:
+    write_cloud("half.ply", Cloud(read_cloud(PAIR[0]).points / 2))
+    words = ["register", "half.ply", "target.pcd", "--scale", "auto", "--up", "-y"]
+    assert run([*words, "-o", "moved.ply", "--pose", "p.json", "--report", "r.html"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^scale +2 \(standard deviation 0\.4 %", out, re.MULTILINE)
+    target = read_cloud("target.pcd").points
+    torch.testing.assert_close(read_cloud("moved.ply").points, target, rtol=0, atol=1e-5)
+    record = json.loads(Path("p.json").read_text())
+    assert (record["scale"], record["scale_deviation"]) == (2.0, 0.004)
+    linear = torch.tensor(record["T_target_source"])[:3, :3]
+    assert float(torch.linalg.det(linear)) == pytest.approx(8)
+    page = Page(Path("r.html"))
+    assert page.payload["up"] == "-y"
+    assert "--scale auto" in page.text
+    assert run([*words, "--init", "p.json", "--origin", "0,0,1", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    about = torch.tensor(record["T_about_origin"]).double()
+    moved = (read_cloud("half.ply").points.double() - torch.tensor([0, 0, 1])) @ about[:3, :3].mT
+    here = moved + about[:3, 3] + torch.tensor([0, 0, 1])
+    torch.testing.assert_close(here, target.double(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["p.yaml", "p.g2o"])
+def test_a_format_without_a_scale_is_refused(
+    scans: Path, capsys: Any, twice: None, name: str
+) -> None:
+    write_cloud("half.ply", Cloud(read_cloud(PAIR[0]).points / 2))
+    words = ["register", "half.ply", "target.pcd", "--scale", "auto", "--up", "-y"]
+    assert run([*words, "--pose", name]) != 0
+    assert re.search(f"{name}.*no place for a scale", capsys.readouterr().err)
+    assert run([*words, "--pose", "p.txt"]) == 0
+    assert float(read_similarity("p.txt").scale) == pytest.approx(2)
 
 
 def test_names_cannot_steer_the_terminal(scans: Path, capsys: Any) -> None:

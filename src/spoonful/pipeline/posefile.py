@@ -100,8 +100,8 @@ def _numbers(data: bytes) -> Any:
     if not text:
         raise ValueError("it is empty")
     if text[0] not in "{[":
-        found = seven(text)
-        return _table(text) if found is None else found
+        pose = seven(text)
+        return _table(text) if pose is None else pose
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
