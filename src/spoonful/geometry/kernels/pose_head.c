@@ -1095,10 +1095,11 @@ static void robust_cloud(const struct call *c, int64_t cloud, struct sums *parts
         }
         if (loss == GNC_TLS) {
             if (k == 0) {
-                double largest = 0;
+                REAL largest = 0; /* not by fmax, on which GCC 12 fails */
                 int64_t count = ratios_of(c, cloud, &f, factors);
-                for (int64_t i = 0; i < count; i++) largest = fmax(largest, factors[i]);
-                softest = 1 / fmax(2 * largest - 1, 1e-6);
+                for (int64_t i = 0; i < count; i++)
+                    largest = factors[i] > largest ? factors[i] : largest;
+                softest = 1 / fmax(2 * (double)largest - 1, 1e-6);
                 if (c->robust_start) softest = fmax(softest, STARTED);
             }
             double done = (double)k / (double)(c->rounds > 1 ? c->rounds - 1 : 1);
