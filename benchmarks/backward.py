@@ -13,8 +13,8 @@ All contenders have the same forward pass, the rotation nearest a 3x3 matrix M, 
   test alone (as argued by Choy, 2026, arXiv:2604.05414).
 - ours: `nearest_rotation`, the derivative of the optimum.
 
-The network of the training is an MLP that gets 16 noisy points of one shape, turned at random, in
-their order, and predicts M.
+The network of the training is a small PointNet. It gets 16 noisy points of one shape, turned at
+random and in any order, and predicts M. One training takes seconds, all of them minutes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from spoonful.geometry.so3 import torque
 CLAMP = 1e-6
 STEP, LAMBDA = 0.25, 0.01
 GAPS = (1e-1, 1e-3, 1e-5, 1e-7, 0.0)
-STEPS, BATCH, HIDDEN, SEEDS = 1500, 64, 128, 3
+STEPS, BATCH, HIDDEN, SEEDS = 600, 64, 128, 3
 
 
 def _parts(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -56,7 +56,7 @@ def by_svd(matrix: Tensor) -> Tensor:
     return U * sign.unsqueeze(-2) @ Vh
 
 
-class Clamped(Function):
+class _Clamped(Function):
     @staticmethod
     def forward(ctx: Any, matrix: Tensor) -> Tensor:
         U, s, Vh, sign = _parts(matrix)
@@ -75,7 +75,7 @@ class Clamped(Function):
         return U @ (at_u * s.unsqueeze(-2) + s.unsqueeze(-1) * at_v) @ Vh
 
 
-class ProjectiveManifold(Function):
+class _ProjectiveManifold(Function):
     """RPMG for 3x3 matrices. The step is meant for the gradient of one sample's loss."""
 
     @staticmethod
@@ -97,8 +97,8 @@ class ProjectiveManifold(Function):
 
 CONTENDERS: dict[str, Callable[[Tensor], Tensor]] = {
     "SVD": by_svd,
-    "SVD, clamped": Clamped.apply,
-    "RPMG": lambda matrix: ProjectiveManifold.apply(matrix, BATCH),
+    "SVD, clamped": _Clamped.apply,
+    "RPMG": lambda matrix: _ProjectiveManifold.apply(matrix, BATCH),
     "none": lambda matrix: matrix,
     "ours": nearest_rotation,
 }
@@ -107,10 +107,7 @@ CONTENDERS: dict[str, Callable[[Tensor], Tensor]] = {
 def gradient(name: str, matrix: Tensor, direction: Tensor) -> Tensor:
     """Of `<direction, R(M)>` by M."""
     leaf = matrix.clone().requires_grad_()
-    if name == "RPMG":
-        found = ProjectiveManifold.apply(leaf, 1)
-    else:
-        found = CONTENDERS[name](leaf)
+    found = _ProjectiveManifold.apply(leaf, 1) if name == "RPMG" else CONTENDERS[name](leaf)
     return torch.autograd.grad((found * direction).sum(), leaf)[0]
 
 
@@ -175,7 +172,7 @@ def conditioning_table(generator: torch.Generator) -> str:
 def size_table(generator: torch.Generator) -> str:
     """The median length of the gradient as the rotation stops being unique."""
     rows = []
-    for gap in (1.0, 1e-1, 1e-2, 1e-3):
+    for gap in (0.4, 1e-1, 1e-2, 1e-3):
         matrix = with_values(1000, 1, 0.5, gap - 0.5, generator=generator)
         direction = torch.randn(1000, 3, 3, generator=generator, dtype=torch.float64)
         lengths = [gradient(name, matrix, direction).flatten(1).norm(dim=1) for name in CONTENDERS]
@@ -183,14 +180,19 @@ def size_table(generator: torch.Generator) -> str:
     return table(["s2 + d s3", *CONTENDERS], rows)
 
 
-def network(identity: bool) -> nn.Module:
-    last = nn.Linear(HIDDEN, 9)
-    if identity:
-        nn.init.zeros_(last.weight)
-        with torch.no_grad():
-            last.bias.copy_(torch.eye(3).flatten())
-    layers = [nn.Linear(48, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), last]
-    return nn.Sequential(*layers, nn.Unflatten(-1, (3, 3)))
+class _Network(nn.Module):
+    def __init__(self, identity: bool) -> None:
+        super().__init__()
+        self.each = nn.Sequential(nn.Linear(3, 64), nn.ReLU(), nn.Linear(64, HIDDEN), nn.ReLU())
+        self.middle, self.last = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 9)
+        if identity:
+            nn.init.zeros_(self.last.weight)
+            with torch.no_grad():
+                self.last.bias.copy_(torch.eye(3).flatten())
+
+    def forward(self, points: Tensor) -> Tensor:
+        features = self.middle(self.each(points).amax(-2)).relu()
+        return self.last(features).unflatten(-1, (3, 3))
 
 
 def trained_error(name: str, seed: int, identity: bool) -> tuple[float, int]:
@@ -201,16 +203,18 @@ def trained_error(name: str, seed: int, identity: bool) -> tuple[float, int]:
     def samples(count: int) -> tuple[Tensor, Tensor]:
         rotation = random_rotation(count)
         points = shape @ rotation.mT + 0.02 * torch.randn(count, 16, 3)
-        return points.flatten(1), rotation
+        return points, rotation  # the order does not matter to the network
 
-    net = network(identity)
-    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    net = _Network(identity)
+    optimizer = torch.optim.Adam(net.parameters(), 2e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     for step in range(1, STEPS + 1):
         points, truth = samples(BATCH)
         loss = (CONTENDERS[name](net(points)) - truth).square().sum((-1, -2)).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        schedule.step()
         if not loss.isfinite() or not all(x.isfinite().all() for x in net.parameters()):
             return math.nan, step
     points, truth = samples(2000)

@@ -52,6 +52,7 @@ def test_the_ellipsoid_covers_the_truth_95_times_of_100(kind, scale, generator):
     assert 0.94 <= share <= 0.96
 
 
+@pytest.mark.slow
 def test_the_ellipsoid_of_a_plane_fit_covers_the_truth(generator):
     n = 80
     target, truth = scene(generator, n)

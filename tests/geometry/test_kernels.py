@@ -12,7 +12,14 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from geometry.zoo import zoo
-from spoonful.geometry import SpoonfulLayer, kabsch, kernels, random_rotation, refine
+from spoonful.geometry import (
+    SpoonfulLayer,
+    kabsch,
+    kernels,
+    random_rotation,
+    refine,
+    robust_kabsch,
+)
 from spoonful.geometry.kernels import library as library_module
 from spoonful.geometry.kernels import switch
 from spoonful.geometry.kernels.library import STATE, library
@@ -46,7 +53,7 @@ def run(fit, leaves, *, composite, probe=0):
         generator = torch.Generator().manual_seed(probe)
         loss = sum((x * torch.randn(x.shape, generator=generator)).sum() for x in pose)
         gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-    assert ("PoseHead" in str(_nodes(pose.rotation))) != composite
+    assert ("Head" in str(_nodes(pose.rotation))) != composite
     return [x.detach() for x in pose], gradients
 
 
@@ -581,7 +588,9 @@ def test_the_build_makes_libraries_that_agree_without_vectors_too(
     monkeypatch.setattr(library_module, "_FOLDER", tmp_path)
     layer = SpoonfulLayer(form="target")
     for dtype in DTYPES:
-        assert_agrees(lambda *x: layer(*x).poses, draw(dtype, n=301)[:3])
+        clouds = draw(dtype, n=301)[:3]
+        assert_agrees(lambda *x: layer(*x).poses, clouds)
+        assert_agrees(lambda *x: robust_kabsch(*x, noise=1.0).pose, clouds)
 
 
 @pytest.mark.parametrize(

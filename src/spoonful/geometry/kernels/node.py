@@ -281,7 +281,8 @@ def _robust_in_c(entry: str, settings: Robust, saved: Sequence[Any], **more: Ten
     names = (*points, "noise", "state", "rotation", "translation", "factor")
     tensors: dict[str, Any] = dict(zip(names, saved, strict=False)) | more
     size = _size(tensors["source"], None, None, KABSCH)
-    return library.call(entry, KABSCH, size, tensors, **settings._asdict())
+    numbers = {name: value for name, value in settings._asdict().items() if name != "scaled"}
+    return library.call(entry, KABSCH, size, tensors, **numbers)
 
 
 def _in_c(entry: str, size: tuple[int, int, int], *saved: Any, **more: Tensor | None) -> None:

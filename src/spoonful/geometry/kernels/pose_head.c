@@ -858,7 +858,7 @@ enum loss { HUBER, TUKEY, GEMAN_MCCLURE, GNC_TLS, TRUNCATED }; /* the last ends 
 
 static const double SHARPEST = 100, STARTED = 0.01, MEDIAN_LENGTH = 1.5382;
 
-/* A cloud about an origin in each of its halves, in units of its size, and the pose there. */
+/* Both clouds about an origin each, in units of their size, and the pose there. */
 struct frame {
     double source[3], target[3], scale;
     REAL R[9], shift[3], per_c2, sharpness; /* R is times the scale of a similarity */
@@ -1095,10 +1095,11 @@ static void robust_cloud(const struct call *c, int64_t cloud, struct sums *parts
         }
         if (loss == GNC_TLS) {
             if (k == 0) {
-                double largest = 0;
+                REAL largest = 0; /* not by fmax, on which GCC 12 fails */
                 int64_t count = ratios_of(c, cloud, &f, factors);
-                for (int64_t i = 0; i < count; i++) largest = fmax(largest, factors[i]);
-                softest = 1 / fmax(2 * largest - 1, 1e-6);
+                for (int64_t i = 0; i < count; i++)
+                    largest = factors[i] > largest ? factors[i] : largest;
+                softest = 1 / fmax(2 * (double)largest - 1, 1e-6);
                 if (c->robust_start) softest = fmax(softest, STARTED);
             }
             double done = (double)k / (double)(c->rounds > 1 ? c->rounds - 1 : 1);
@@ -1123,7 +1124,7 @@ static REAL dot_of(const REAL *restrict a, const REAL *restrict b, int n)
 /* Add sum_i w_i rho''_i (J_i^T e_i)(J_i^T e_i)^T of a block to the lower half of a matrix. */
 static void bend(const struct frame *f, const struct errors *x, int filled, int size, double A[7][7])
 {
-    REAL columns[7][BLOCK], weighted[BLOCK];
+    _Alignas(64) REAL columns[7][BLOCK], weighted[BLOCK];
     const REAL *R = f->R;
     for (int i = 0; i < filled; i += REALS) {
         reals sx = REALS_AT(x->s[0], i), sy = REALS_AT(x->s[1], i), sz = REALS_AT(x->s[2], i);
