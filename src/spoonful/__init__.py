@@ -30,7 +30,7 @@ __all__ = [
     "stability",
 ]
 
-# Until 0.1 these were here, too. They live in `spoonful.geometry`.
+# These were here before 0.2. They live in `spoonful.geometry`.
 _MOVED = {
     "Moments",
     "Neighbors",

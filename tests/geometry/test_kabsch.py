@@ -101,11 +101,12 @@ def test_gradient_equals_svd_autograd_where_that_is_finite(generator):
         torch.testing.assert_close(a.grad, b.grad, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.skipif(torch.__version__ < "2.8", reason="needs torch 2.8")
-def test_gradient_is_exact_at_equal_singular_values_where_svd_autograd_is_nan():
+def test_gradient_is_exact_at_equal_singular_values_where_svd_autograd_is_nan_or_wrong():
     source, target = (x.clone().requires_grad_() for x in ZOO["equal singular values"])
-    svd_kabsch(source, target)[0][0, 1].backward()
-    assert source.grad.isnan().any()
+    (ours,) = torch.autograd.grad(kabsch(source, target).rotation[0, 1], source)
+    (theirs,) = torch.autograd.grad(svd_kabsch(source, target)[0][0, 1], source)
+    # NaN with newer LAPACKs; twice as large with those of torch 2.4 to 2.8.
+    assert not torch.allclose(ours, theirs, atol=0.1)
     assert torch.autograd.gradcheck(lambda s, t: kabsch(s, t).rotation, (source, target))
 
 
