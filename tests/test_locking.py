@@ -64,13 +64,14 @@ def test_of_many_processes_that_start_at_once_one_gets_the_folder(tmp_path):
     assert os.waitpid(winner, 0)[1] == signal.SIGKILL
 
 
-@pytest.mark.parametrize("more", [(), ("--seeds", "2")], ids=["train", "sweep"])
+@pytest.mark.parametrize("command", [("train",), ("sweep", "--seeds", "2")], ids=lambda c: c[0])
 def test_training_where_another_process_trains_is_an_error_and_writes_nothing(
-    tmp_path, capsys, more
+    tmp_path, capsys, command
 ):
-    from spoonful.training.__main__ import main
+    from spoonful.cli.app import run
 
+    name, *more = command
     with locked(tmp_path):
-        assert main(["quick", "--quiet", "--out", str(tmp_path), *more]) == 2
+        assert run([name, "quick", "--quiet", "--out", str(tmp_path), *more]) == 2
     assert f"in use by process {os.getpid()} " in capsys.readouterr().err
     assert os.listdir(tmp_path) == [".lock"]
