@@ -68,7 +68,7 @@ def register_command(
     ] = None,
     pose: Annotated[
         Path | None,
-        typer.Option(metavar="out.json", help="Write the pose: .json, .txt, .yaml (ROS) or .g2o."),
+        typer.Option(metavar="out.json", help="Write the pose: .json, .txt, .yaml or .g2o."),
     ] = None,
     init: Annotated[
         Path | None, typer.Option(metavar="pose.json", help="Start from this pose.")

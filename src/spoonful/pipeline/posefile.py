@@ -49,7 +49,8 @@ def write_pose(path: str | os.PathLike[str], pose: Pose | Similarity, **about: A
     >>> read_pose(path).translation
     tensor([0., 0., 0.], dtype=torch.float64)
     """
-    scaled_pose(pose.matrix(), "pose")
+    check = rigid_pose if isinstance(pose, Pose) else scaled_pose
+    check(pose.matrix(), "pose")
     if text := WRITERS.get(Path(path).suffix.lower()):
         return write_whole(path, text(pose))
     entries = {
