@@ -23,19 +23,19 @@ _SOME_MATCHES = 0.3
 # If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (1.62, 2.07, -93.2, -2.0), 5.77
+_WEIGHTS, _RIVALRY = (1.54, 1.93, -99.7, -1.58), 3.12
 # Scans with fewer voxels than this say little.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
 # More of a scan than this where the other's sensor looked through contradicts a pose.
-_THROUGH = 0.03
+_THROUGH = 0.015
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
 PART = 0.5
 # Motions with less than this of a determined one's resistance are free.
-_WEAK = 0.03
+_WEAK = 0.036
 # Two sizes that differ by more than this are worth a word,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
@@ -132,7 +132,7 @@ def confidence_of(fit: FitStatistics) -> float:
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
     0.99
     >>> round(confidence_of(FitStatistics(support=10, agreement=0.5, share=0.2)), 2)
-    0.62
+    0.69
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(1,))), 2)
     0.5
     """
