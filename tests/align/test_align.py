@@ -21,7 +21,7 @@ from view.chromium import Chromium
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
-from spoonful.align.folder import Aligned, PairResult, align, doubts_of
+from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.outputs import voxel_mean, write
@@ -260,6 +260,33 @@ def test_scans_without_a_trusted_edge_stay_in_groups_of_their_own() -> None:
     assert found.groups == [[0, 1, 2], [3, 4], [5]]
     assert found.kept == [True] * 4 + [False]
     assert found.off[4] is None
+
+
+def test_rooms_that_look_alike_are_not_joined() -> None:
+    generator = torch.Generator().manual_seed(3)
+    truth = [random_pose(generator) for _ in range(8)]
+    names = [f"scan {k}" for k in range(8)]
+    # One room fits the other in two ways.
+    ways = [random_pose(generator) for _ in range(2)]
+    rows = []
+    for edge in measured(truth, [(i, j) for i in range(8) for j in range(i + 1, 8)]):
+        one_room = (edge.source < 4) == (edge.target < 4)
+        way = ways[(edge.source + edge.target) % 2].compose(truth[edge.source])
+        pose = edge.pose if one_room else truth[edge.target].inverse().compose(way)
+        rows.append(
+            {
+                "source": names[edge.source],
+                "target": names[edge.target],
+                "pose": pose.matrix().tolist(),
+                "covariance": edge.covariance.tolist(),
+                "confidence": 0.95,
+                "overlap": 0.9 if one_room else 0.5,
+            }
+        )
+    used, found, doubts = settle(rows, {name: k for k, name in enumerate(names)}, None)
+    assert found.groups == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert len(used) == 12
+    assert "of 28 confident pairs contradict" in doubts[0]
 
 
 def test_doubts_name_the_pair_between_two_groups() -> None:

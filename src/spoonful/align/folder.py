@@ -57,6 +57,10 @@ _FEW = 150
 _FILLED = 0.6
 # A grid suits a pair whose own choice differs by at most this factor.
 _SUITS = 1.35
+# If more than this share of the confident pairs contradict the others, places look alike.
+_CONTRADICT = 0.2
+# Then only pairs with this overlap are used.
+_MUCH = 0.75
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
 _PAIR_SECONDS = 0.5
@@ -258,11 +262,9 @@ def _align(
                 )
     edges, failures, skipped, grids = _register(stages, names, scans, centers, starts)
     index = {name: k for k, name in enumerate(names)}
-    strong = [row for row in edges if row["confidence"] >= LEAST]
     stages.tell("solving", 0, 1)
-    solution = _refined(
-        solve(len(names), [_edge(row, index) for row in strong], first), strong, index
-    )
+    strong, solution, alike = settle(edges, index, first)
+    solution = _refined(solution, strong, index)
     stages.tell("solving", 1, 1)
     groups = [[names[k] for k in group] for group in solution.groups]
     for copy, original in copies.items():
@@ -289,7 +291,7 @@ def _align(
         copies=copies,
         skipped=skipped,
         spacing=usual / 2,
-        doubts=[*failures, *doubts_of(groups, pairs, unreadable)],
+        doubts=[*failures, *alike, *doubts_of(groups, pairs, unreadable)],
         seconds=time.perf_counter() - began,
     )
 
@@ -573,6 +575,32 @@ def _edge(row: Row, index: Mapping[str, int]) -> Edge:
         torch.tensor(row["covariance"], dtype=torch.float64),
         row["confidence"],
     )
+
+
+def settle(
+    rows: Sequence[Row], index: Mapping[str, int], first: int | None
+) -> tuple[list[Row], Solution, list[str]]:
+    """Solve the graph of all pairs, or of those with much overlap if too many contradict.
+
+    Rooms that look alike give pairs that are confident and wrong. They contradict each other.
+
+    Returns:
+        The rows of the solution's edges, the solution, and a sentence if places look alike.
+    """
+    used = [row for row in rows if row["confidence"] >= LEAST]
+    solution = solve(len(index), [_edge(row, index) for row in used], first)
+    sure = [k for k, row in enumerate(used) if row["confidence"] >= CONFIDENT]
+    wrong = sum(not solution.kept[k] and solution.off[k] is not None for k in sure)
+    if wrong <= _CONTRADICT * len(sure):
+        return used, solution, []
+    used = [used[k] for k in sure if used[k]["overlap"] >= _MUCH]
+    solution = solve(len(index), [_edge(row, index) for row in used], first)
+    doubt = (
+        f"{wrong} of {len(sure)} confident pairs contradict the others: places look alike, and "
+        f"only pairs that overlap by {_MUCH:.0%} or more are used; give the scans in order with "
+        "--order sequence, or rough poses with --init"
+    )
+    return used, solution, [doubt]
 
 
 def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) -> Solution:
