@@ -2,7 +2,7 @@
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
     spoonful data simulate building --kind building --sensor lidar --scans 200
-    python benchmarks/align.py --sets simulated --simulated building
+    python benchmarks/align.py --sets simulated --simulated building [--order sequence]
 
 SCANS is the folder of `benchmarks/scans.py`. Every scan is turned and shifted at random first, and
 its normals are left out. The sets:
@@ -37,7 +37,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 from _harness import machine, save, table
-from spoonful.align.folder import Aligned, align
+from spoonful.align.folder import ORDERS, Aligned, align
 from spoonful.align.outputs import write
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
@@ -171,7 +171,9 @@ def errors(
     ]
 
 
-def measure(kind: str, scans: list[Scan], place: Path, workers: int, seed: int) -> list[str]:
+def measure(
+    kind: str, scans: list[Scan], place: Path, workers: int, seed: int, order: str = "any"
+) -> list[str]:
     kinds = list(dict.fromkeys(scan.kind for scan in scans))
     truth = {}
     for part in kinds:
@@ -179,7 +181,7 @@ def measure(kind: str, scans: list[Scan], place: Path, workers: int, seed: int) 
         truth |= scatter([scan for scan in scans if scan.kind == part], place / part, seed)
     began = time.perf_counter()
     # One folder for all: `both` takes the pairs of either folder from the sets before.
-    found = align([place / part for part in kinds], place / "out", workers=workers)
+    found = align([place / part for part in kinds], place / "out", order=order, workers=workers)
     write(found, place / "out")
     seconds = time.perf_counter() - began
     right = [pair_right(found, k, truth) for k in range(len(found.pairs))]
@@ -224,6 +226,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--simulated", type=Path)
     parser.add_argument("--sets", nargs="+", choices=[*SETS, MORE], default=SETS)
+    parser.add_argument("--order", choices=ORDERS, default="any")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", action="store_true")
@@ -241,7 +244,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for kind in options.sets:
             scans = simulated(options.simulated) if kind == MORE else makers[kind](options.data)
-            rows.append(measure(kind, scans, Path(place), options.workers, options.seed))
+            options_of = (options.workers, options.seed, options.order)
+            rows.append(measure(kind, scans, Path(place), *options_of))
             print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
     text = table(COLUMNS, rows)
     print(text)
