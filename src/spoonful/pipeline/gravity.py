@@ -94,10 +94,16 @@ def narrowed(
         note = "up auto: no floor found in both clouds, so all poses were considered"
         return Narrowed(proposals, (), (note,))
     own = upright.kept(proposals) + upright.propose(search, names, init)
-    if not any(len(each.pose.rotation) for each in own):
+    if any(len(each.pose.rotation) for each in own):
+        # Once more after they have settled, which may tilt them.
+        best = search.judge(own)
+        best = best.select((upright.tilt(best.pose) <= _TILT).nonzero().squeeze(1))
+        ones = (best.pose.at(slice(k, k + 1)) for k in range(len(best.name)))
+        own = [Proposal(*each) for each in zip(best.name, ones, strict=True)]
+    if not own or not len(own[0].pose.rotation):
         why = f"up {up}: no pose keeps the source upright, so all poses were considered"
         return Narrowed(proposals, *((), (why,)) if up == "auto" else ((why,), ()))
-    best, free = search.judge(own), search.judge(proposals)
+    free = search.judge(proposals)
     tilt = float(upright.tilt(free.pose)[0])
     if tilt > _TILT and float(free.score[0]) > _BETTER * float(best.score[0]):
         better = f"a pose that tilts the source by {tilt:.0f} degrees fits far better"
