@@ -23,7 +23,7 @@ _SOME_MATCHES = 0.3
 # If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (1.54, 1.93, -99.7, -1.58), 3.12
+_WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
 # Scans with fewer voxels than this say little.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
@@ -132,7 +132,7 @@ def confidence_of(fit: FitStatistics) -> float:
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
     0.99
     >>> round(confidence_of(FitStatistics(support=10, agreement=0.5, share=0.2)), 2)
-    0.69
+    0.7
     >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(1,))), 2)
     0.5
     """
