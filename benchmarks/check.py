@@ -39,6 +39,7 @@ from spoonful.data.collate import collate
 from spoonful.data.items import ProtocolDataset
 from spoonful.data.pairs import PairGenerator
 from spoonful.data.protocols import get
+from spoonful.geometry.kernels.library import library
 from spoonful.pipeline import register
 
 BAND = 2.0  # a ratio may grow by this factor
@@ -128,6 +129,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="at least, for each figure")
     parser.add_argument("--save", action="store_true", help=f"write {FILE.name}")
     options = parser.parse_args()
+    if library(torch.float32) is None:
+        sys.exit("the C kernel is not built, and the layer is slow without it: hatch_build.py")
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:

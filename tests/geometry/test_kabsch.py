@@ -106,7 +106,7 @@ def test_gradient_is_exact_at_equal_singular_values_where_svd_autograd_is_nan_or
     (ours,) = torch.autograd.grad(kabsch(source, target).rotation[0, 1], source)
     (theirs,) = torch.autograd.grad(svd_kabsch(source, target)[0][0, 1], source)
     # NaN with newer LAPACKs; twice as large with those of torch 2.4 to 2.8.
-    assert not torch.allclose(ours, theirs, atol=0.1)
+    assert not torch.allclose(ours, theirs, atol=1e-3)
     assert torch.autograd.gradcheck(lambda s, t: kabsch(s, t).rotation, (source, target))
 
 
