@@ -152,7 +152,10 @@ layer = CloudLayer("a", points, moves=True)
     ("arguments", "message"),
     [
         ({"views": [View("x", "there")]}, "pose of view 'x' must be one of still, got 'there'"),
-        ({"views": [View("x", color_by="mood")]}, "color_by of view 'x' must be 'cloud', 'values' or 'colors'"),
+        (
+            {"views": [View("x", color_by="mood")]},
+            "color_by of view 'x' must be 'cloud', 'values' or 'colors', got 'mood'",
+        ),
         ({"tables": [Table("t", ("a", "b"), [(1,)])]}, "'t' must have 2 cells in each row, got 1"),
         ({"color_by": "colors"}, "no layer has colors"),
         ({"layers": [replace(layer, colors=points[:2])]}, r"colors of layer 'a' .*\(4, 3\)"),
