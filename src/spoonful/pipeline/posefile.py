@@ -52,7 +52,10 @@ def write_pose(path: str | os.PathLike[str], pose: Pose | Similarity, **about: A
     check = rigid_pose if isinstance(pose, Pose) else scaled_pose
     check(pose.matrix(), "pose")
     if text := WRITERS.get(Path(path).suffix.lower()):
-        return write_whole(path, text(pose))
+        try:
+            return write_whole(path, text(pose))
+        except ValueError as error:  # no place for a scale
+            raise ValueError(f"{path}: {error}") from None
     entries = {
         "format": FORMAT,
         "version": 1,
