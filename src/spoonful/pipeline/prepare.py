@@ -115,6 +115,8 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
+    # Both or none: files of one device are alike, and an object may look like a scan by chance.
+    seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
     scans = []
     for cloud, inward, turn in (
         (source, frame.source_in, askew),
@@ -122,7 +124,6 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     ):
         scan = scan_on_grid(inward(cloud.points), cloud.normals if given else None, turn)
         origin = inward(torch.zeros(3, dtype=torch.float64)).float()
-        seen = seen_from_origin(cloud.points, generator)
         scans.append(replace(scan, eye=origin) if seen else scan)
     return Pair(scans[0], scans[1], frame)
 
