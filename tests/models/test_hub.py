@@ -37,7 +37,7 @@ class FakeHub(ModuleType):
         self.root, self.reachable = root, True
         base = type("HfHubHTTPError", (OSError,), {})
         entry = type("EntryNotFoundError", (Exception,), {})
-        self.errors = SimpleNamespace(
+        self.kinds = SimpleNamespace(
             HfHubHTTPError=base,
             RepositoryNotFoundError=type("RepositoryNotFoundError", (base,), {}),
             RevisionNotFoundError=type("RevisionNotFoundError", (base,), {}),
@@ -48,18 +48,20 @@ class FakeHub(ModuleType):
 
     def hf_hub_download(self, repo: str, file: str, revision: str | None = None) -> str:
         if not self.reachable:
-            raise self.errors.LocalEntryNotFoundError("no network")
+            raise self.kinds.LocalEntryNotFoundError("no network")
         if not (self.root / repo).is_dir():
-            raise self.errors.RepositoryNotFoundError("404")
+            raise self.kinds.RepositoryNotFoundError("404")
         if revision not in (None, "main"):
-            raise self.errors.RevisionNotFoundError("404")
+            raise self.kinds.RevisionNotFoundError("404")
         if not (self.root / repo / file).is_file():
-            raise self.errors.EntryNotFoundError("404")
+            raise self.kinds.EntryNotFoundError("404")
         return str(self.root / repo / file)
 
     def create_repo(self, repo: str, *, private: bool, exist_ok: bool) -> str:
+        if not self.reachable:
+            raise RuntimeError("no route to host")
         if not repo.startswith("me/"):
-            raise self.errors.HfHubHTTPError("403 Forbidden")
+            raise self.kinds.HfHubHTTPError("403 Forbidden")
         (self.root / repo).mkdir(parents=True, exist_ok=exist_ok)
         return f"https://hub/{repo}"
 
@@ -72,6 +74,8 @@ class FakeHub(ModuleType):
 def fake(tmp_path, monkeypatch):
     made = FakeHub(tmp_path / "hub")
     monkeypatch.setitem(sys.modules, "huggingface_hub", made)
+    # The library's own module has no attribute `errors` until it is imported.
+    monkeypatch.setitem(sys.modules, "huggingface_hub.errors", made.kinds)
     return made
 
 
@@ -124,6 +128,9 @@ def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path
     fake.reachable = False
     with pytest.raises(OSError, match="cannot be reached, and me/dcp is not in its cache"):
         hub.pull("me/dcp", tmp_path / "pulled")
+    with pytest.raises(OSError, match="no answer of the hub for me/dcp: no route to host"):
+        hub.push(folder, "me/dcp")
+    fake.reachable = True
     assert not (tmp_path / "pulled").exists()
     with pytest.raises(OSError, match="the hub refused them/dcp: 403"):
         hub.push(folder, "them/dcp")

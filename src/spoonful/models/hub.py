@@ -162,8 +162,9 @@ def _downloaded(url: str, sha256: str | None) -> Path:
 @contextmanager
 def _hub_errors(repo: str) -> Iterator[Any]:
     """The library of the hub, with its errors as ours."""
-    hub = require("huggingface_hub", extra="hub", why="Using the Hugging Face hub")
-    known = hub.errors
+    why = "Using the Hugging Face hub"
+    hub = require("huggingface_hub", extra="hub", why=why)
+    known = require("huggingface_hub.errors", extra="hub", why=why)
     try:
         yield hub
     except known.LocalEntryNotFoundError as error:
@@ -178,6 +179,10 @@ def _hub_errors(repo: str) -> Iterator[Any]:
         ) from error
     except known.HfHubHTTPError as error:
         raise OSError(f"the hub refused {repo}: {error}. Run `hf auth login` to write") from error
+    except ValueError:
+        raise
+    except Exception as error:  # no network, in the classes of a library that differs by release
+        raise OSError(f"no answer of the hub for {repo}: {error}") from error
 
 
 def _subclasses(kind: type[Model]) -> Iterator[type[Model]]:
