@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-JOBS   ?= 2
+JOBS   ?= 3
 DEMO   := $(VENV)/.ready-demo
 DEV    := $(VENV)/.ready-dev
 FILES  := pyproject.toml constraints.txt $(wildcard hatch_build.py src/spoonful/geometry/kernels/*.c)
@@ -24,7 +24,8 @@ help:
 demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
 
-# mypy uses one core, and the tests wait at times: together they take less time than in turn.
+# mypy uses one core, and the tests wait at times, for servers and processes: so one more process
+# than cores, and all at once.
 check: lint
 	+@$(MAKE) --no-print-directory -j 2 types fast
 

@@ -138,6 +138,7 @@ def interpreter(library: str) -> tuple[str, ...]:
 def library_version(library: str) -> str:
     """The version of a library, by its module, in the Python that has it; "none" if none has.
 
+    >>> import torch
     >>> library_version("torch") == torch.__version__, library_version("no_such_library")
     (True, 'none')
     """
@@ -155,6 +156,7 @@ def _variable(library: str) -> str:
 def radius(source: Tensor, target: Tensor) -> float:
     """The radius of the larger of two clouds (N, 3), about its centroid.
 
+    >>> import torch
     >>> radius(torch.eye(3), torch.tensor([[0.0, 0, 0], [8, 0, 0]]))
     4.0
     """
