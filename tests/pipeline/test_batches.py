@@ -182,21 +182,20 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
     tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ray = pytest.importorskip("ray")
-    pytest.importorskip("ray.data")
     monkeypatch.setenv("PYTHONPATH", SEARCHED)  # Ray's processes inherit it
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     monkeypatch.setenv("RAY_worker_niceness", "0")  # other tests would hold it up
     out = tmp_path / "out"
-    pairs = named(notes, *(f"pair-{i}" for i in range(499)), "crash")
+    pairs = named(notes, *(f"pair-{i}" for i in range(99)), "crash")
     killed: list[int] = []
 
     def kill() -> None:
-        while sum(path.stat().st_size for path in notes.iterdir()) < 200 * len("pair-100 1 1\n"):
+        while sum(path.stat().st_size for path in notes.iterdir()) < 40 * len("pair-10 1 1\n"):
             time.sleep(0.1)
         killed.append(log(notes)[-1][2])
         os.kill(killed[0], signal.SIGKILL)
 
-    ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False)
+    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
     try:
         thread = threading.Thread(target=kill, daemon=True)
         thread.start()
@@ -205,7 +204,7 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
         ray.shutdown()
     assert killed
     assert [row["id"] for row in rows] == [pair.id for pair in pairs]
-    assert Counter(row["status"] for row in rows) == {"confident": 499, "failed": 1}
+    assert Counter(row["status"] for row in rows) == {"confident": 99, "failed": 1}
     assert rows[-1]["message"] == "its process ended by SIGSEGV"
     lines = [
         json.loads(line)["id"]
@@ -213,8 +212,8 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
         for line in part.read_text().splitlines()
     ]
     assert sorted(lines) == sorted(pair.id for pair in pairs)
-    # Two processes of Ray's worked, and a third for the one that was killed.
-    assert len({parent for _, _, parent in log(notes)}) >= 3
+    # A second process of Ray's took the place of the one that was killed.
+    assert len({parent for _, _, parent in log(notes)}) >= 2
 
 
 @pytest.mark.parametrize(
