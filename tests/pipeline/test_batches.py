@@ -185,6 +185,7 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
     monkeypatch.setenv("PYTHONPATH", SEARCHED)  # Ray's processes inherit it
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     monkeypatch.setenv("RAY_worker_niceness", "0")  # other tests would hold it up
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # it would kill a second process
     out = tmp_path / "out"
     pairs = named(notes, *(f"pair-{i}" for i in range(99)), "crash")
     killed: list[int] = []
