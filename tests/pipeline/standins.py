@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import signal
 import time
@@ -21,9 +22,10 @@ IDENTITY = [[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]]
 
 def quick(pair: Request) -> dict[str, Any]:
     """Log the pair and the process, in the folder of the source; then do what the id says."""
+    parent = multiprocessing.parent_process()  # not the server that forked this process
     # A file of its own for each process: no line is torn by another's.
     with open(Path(pair.source).parent / f"{os.getpid()}.log", "a") as log:
-        log.write(f"{pair.id} {os.getpid()} {os.getppid()}\n")
+        log.write(f"{pair.id} {os.getpid()} {parent.pid if parent else 0}\n")
     if pair.id.startswith("wrong"):
         raise ValueError("this pair is wrong")
     if pair.id.startswith("crash"):
@@ -90,6 +92,6 @@ def aligned(source: object, target: object, **options: Any) -> Alignment:
 
 
 def log(folder: Path) -> list[tuple[str, int, int]]:
-    """What was done: the pair's id, the process that did it and its parent."""
+    """What was done: the pair's id, the process that did it and the one that started that."""
     lines = [line.split() for path in folder.glob("*.log") for line in path.read_text().split("\n")]
     return [(line[0], int(line[1]), int(line[2])) for line in lines if len(line) == 3]

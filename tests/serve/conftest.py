@@ -70,7 +70,7 @@ def running(**options: Any) -> Iterator[Site]:
         yield Site(url, lambda: servers[0].folder)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
     assert not servers[0].folder.exists()  # nothing is left of any test
 
 

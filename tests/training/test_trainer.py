@@ -13,6 +13,7 @@ import torch
 
 from data.corpora import scans
 from spoonful.training import TrainingFailed, build, corpora, load_model, presets, train
+from spoonful.training import trainer as trainer_module
 from spoonful.training.config import Optimizer
 from spoonful.training.distributed import Group
 from spoonful.training.pairs import TrainingPairs, split_scenes
@@ -207,11 +208,12 @@ def test_a_run_that_is_stopped_before_its_plan_is_planned_by_the_steps_after(tmp
 
     def slow(self, *arguments):
         taken.append(time.sleep(0.02))
-        if len(taken) == 14:
+        if len(taken) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
         return take(self, *arguments)
 
     monkeypatch.setattr(Stepper, "__call__", slow)
+    monkeypatch.setattr(trainer_module, "_TIMED", 3)
     config = small("budget.steps=none", "budget.seconds=4")
     assert train(config, corpus=blobs(), out=tmp_path, quiet=True).total is None
     result = train(config, corpus=blobs(), out=tmp_path, quiet=True)
