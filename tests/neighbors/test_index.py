@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import spoonful.neighbors as module
+from spoonful.extras import MissingExtra
 from spoonful.neighbors import Index, nearest
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -79,12 +80,19 @@ def test_fewer_points_than_neighbours(path):
     assert Index(points, mask & False).nearest(points).squared_distance.isinf().all()
 
 
-def test_pairs_within_a_radius(path):
+def test_pairs_within_a_radius():
+    pytest.importorskip("scipy")
     _, (points, _), _, _ = queries_and_points()
     first, second = Index(points).pairs_within(0.1)
     wanted = (torch.cdist(points.double(), points.double()) <= 0.1).triu(1).nonzero()
     assert {*zip(first.tolist(), second.tolist(), strict=True)} == {*map(tuple, wanted.tolist())}
     assert Index(points).count_within(0.1) == len(wanted)
+
+
+def test_pairs_without_scipy_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
+    with pytest.raises(MissingExtra, match=r"spoonful\[register\]"):
+        Index(torch.rand(4, 3)).pairs_within(0.1)
 
 
 @pytest.mark.parametrize("k", [1, 20])

@@ -13,6 +13,7 @@ one rotation: it gets the pose that shifts centroid onto centroid and turns noth
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
@@ -220,6 +221,22 @@ class PairwiseMethod(ClassicalMethod):
                 )
             found.append(one)
         return Registration.joined([one.apply(lambda value: value.unsqueeze(0)) for one in found])
+
+
+def in_parts(
+    solve: Callable[[Batch, Pose | None], Registration],
+    batch: Batch,
+    init: Pose | None,
+    at_once: int,
+) -> Registration:
+    """Solve a batch `at_once` pairs at a time, to bound the memory."""
+    rows = torch.arange(len(batch), device=batch.source.device)
+    return Registration.joined(
+        [
+            solve(batch.part(some), None if init is None else init.at(some))
+            for some in rows.split(at_once)
+        ]
+    )
 
 
 def frame_of(batch: Batch) -> Frame:

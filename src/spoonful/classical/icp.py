@@ -21,6 +21,7 @@ from spoonful.classical.contract import (
     OK,
     ClassicalMethod,
     frame_of,
+    in_parts,
     into,
     share,
 )
@@ -109,13 +110,7 @@ class ICP(ClassicalMethod):
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
         points = self.starts * batch.source.shape[1] + batch.target.shape[1]
         at_once = max(1, _BUDGET // points)
-        rows = torch.arange(len(batch), device=batch.source.device)
-        return Registration.joined(
-            [
-                self._solve_some(batch.part(some), None if init is None else init.at(some))
-                for some in rows.split(at_once)
-            ]
-        )
+        return in_parts(self._solve_some, batch, init, at_once)
 
     def _solve_some(self, batch: Batch, init: Pose | None) -> Registration:
         frame = frame_of(batch)

@@ -1,10 +1,9 @@
 """Calls into compiled libraries, made in a process of their own.
 
-A library in C++ that meets a cloud it did not expect may abort, or never come back, and would take
-the whole program along. Here it takes a helper process along: the call ends with the status
-"crashed" or "time-limit", and the next one finds a new helper. The helper is a plain interpreter
-that imports what it is asked to and nothing of the caller's script, stays for as long as the caller
-does, and keeps what libraries print apart from what they answer.
+A C++ library may abort or hang on an unexpected cloud. Here that ends only a helper process: the
+call returns the status "crashed" or "time-limit", and the next call starts a new helper. The helper
+is a plain interpreter. It imports the requested function and nothing of the caller's script, and it
+ends with the caller. Output that a library prints goes to standard error.
 
 >>> call("math:sqrt", 2.25).value
 1.5
@@ -74,49 +73,43 @@ def call(
     """
     if not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}")
-    return _helper(python).call(function, args, options, seconds)
+    helper = _helper(python)
+    with helper.lock:
+        helper.prepare(function)
+        return helper.ask(seconds, function, args, options)
 
 
 def prepare(function: str, *, python: Sequence[str] = ()) -> None:
     """Import a function in the helper, without calling it; raises as `call` does."""
-    _helper(python).prepare(function)
+    helper = _helper(python)
+    with helper.lock:
+        helper.prepare(function)
 
 
 class Helper:
-    """A process that makes calls, one at a time; started when it is first needed."""
+    """A process that makes calls, started by the first one. Hold its lock while using it."""
 
     def __init__(self, python: Sequence[str] = ()) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._worker = PlainWorker(_SERVE, "answer", python=python)
         self._imported: set[str] = set()
-
-    def call(
-        self, function: str, args: tuple[Any, ...], options: dict[str, Any], seconds: float
-    ) -> Outcome:
-        """See `call`."""
-        with self._lock:
-            self._prepare(function)
-            return self._ask(seconds, function, args, options)
-
-    def prepare(self, function: str) -> None:
-        """See `prepare`."""
-        with self._lock:
-            self._prepare(function)
 
     def stop(self) -> None:
         """End the process, if there is one."""
         self._worker.stop()
 
-    def _prepare(self, function: str) -> None:
+    def prepare(self, function: str) -> None:
+        """Import a function, unless the process has done so already."""
         if not self._worker.running:
             self._imported.clear()
         if function not in self._imported:
-            found = self._ask(_IMPORT_SECONDS, function)
+            found = self.ask(_IMPORT_SECONDS, function)
             if found.status != OK:
                 raise ImportError(found.message)
             self._imported.add(function)
 
-    def _ask(self, seconds: float, *request: Any) -> Outcome:
+    def ask(self, seconds: float, *request: Any) -> Outcome:
+        """The answer of the process to a request."""
         try:
             kind, value = self._worker(*request, timeout=seconds)
         except TimeLimit:

@@ -153,15 +153,5 @@ def _variable(library: str) -> str:
     return f"SPOONFUL_PYTHON_{library.upper()}"
 
 
-def radius(source: Tensor, target: Tensor) -> float:
-    """The radius of the larger of two clouds (N, 3), about its centroid.
-
-    >>> import torch
-    >>> radius(torch.eye(3), torch.tensor([[0.0, 0, 0], [8, 0, 0]]))
-    4.0
-    """
-    return max(float((p - p.mean(0)).norm(dim=-1).amax()) for p in (source, target))
-
-
 def _array(values: Tensor) -> Any:
     return values.detach().cpu().double().contiguous().numpy()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from spoonful.batch import Batch
-from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, into
+from spoonful.classical.contract import NO_OVERLAP, OK, ClassicalMethod, frame_of, in_parts, into
 from spoonful.geometry import Pose, kabsch
 from spoonful.models.precision import mix
 from spoonful.models.sinkhorn import sinkhorn
@@ -98,13 +98,7 @@ class RPM(ClassicalMethod):
 
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
         at_once = max(1, _BUDGET // (batch.source.shape[1] * batch.target.shape[1]))
-        rows = torch.arange(len(batch), device=batch.source.device)
-        return Registration.joined(
-            [
-                self._anneal(batch.part(some), None if init is None else init.at(some))
-                for some in rows.split(at_once)
-            ]
-        )
+        return in_parts(self._anneal, batch, init, at_once)
 
     def _anneal(self, batch: Batch, init: Pose | None) -> Registration:
         frame = frame_of(batch)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor
 
-from spoonful.classical.library import LibraryMethod, radius
+from spoonful.classical.library import LibraryMethod
+from spoonful.frame import Frame
 from spoonful.geometry.checks import check_choice, check_count
 
 
@@ -62,7 +63,7 @@ class SmallGICP(LibraryMethod):
         return cls(settings="published", max_distance=1.0)
 
     def _options(self, source: Tensor, target: Tensor) -> dict[str, Any]:
-        length = radius(source, target)
+        length = float(Frame.of(source, target).scale)
         return {
             "kind": self.kind,
             "voxel": self.voxel,

@@ -82,29 +82,34 @@ def evaluate(
     count = len(items) if limit is None else min(limit, len(items))
     rank, processes = rank_and_size()
     share = _order(count, mixed=seconds is not None)[rank::processes]
-    limited = _Limit(seconds)
+    began = time.perf_counter()
+
+    def room_for(more: int, done: int) -> bool:
+        """True if `more` items fit into the time, at the pace of the first `done`."""
+        if seconds is None or not done:
+            return True
+        return (time.perf_counter() - began) * (1 + more / done) <= seconds
 
     errors = PoseErrors(chamfer=chamfer)
-    clock = _Clock(device)
+    taken = 0.0
     singles: list[float] = []
     with torch.no_grad(), _ready(method.run, device):
         for first in range(0, len(share), batch_size):
-            if not limited.room_for(batch_size, done=first):
+            if not room_for(batch_size, done=first):
                 break
             numbers = share[first : first + batch_size]
             batch = collate([items[number] for number in numbers]).to(device)
             if first == 0:  # the first call compiles, allocates, opens libraries
                 # On an accelerator kernels are chosen for the batch's size, so it has to be whole.
                 whole = device.type != "cpu"
-                _run(method, batch if whole else items[numbers[0]].to(device), clock)
-                clock.reset()
-            errors.update(_run(method, batch, clock), batch)
+                _run(method, batch if whole else items[numbers[0]].to(device))
+            output, spent = _run(method, batch)
+            errors.update(output, batch)
+            taken += spent
             if progress is not None:
                 progress(first + len(numbers), len(share))
-        taken = clock.reset()
-        for number in share[: _SINGLES if limited.room_for(_SINGLES, done=len(errors)) else 0]:
-            _run(method, items[number].to(device), clock)
-            singles.append(clock.reset())
+        for number in share[: _SINGLES if room_for(_SINGLES, done=len(errors)) else 0]:
+            singles.append(_run(method, items[number].to(device))[1])
 
     errors, times = errors.reduce(), _gathered((taken, singles))
     labels = None
@@ -151,54 +156,23 @@ def _order(count: int, *, mixed: bool) -> list[int]:
     )
 
 
-class _Limit:
-    """Knows whether more items fit into a time, by how long those before took."""
+def _run(method: Method, batch: Batch) -> tuple[Registration, float]:
+    """The method's result, and the seconds it took."""
+    device = batch.source.device
 
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._began = time.perf_counter()
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter()
 
-    def room_for(self, more: int, *, done: int) -> bool:
-        """True if `more` items fit after the first `done`; always True if none is done."""
-        if self._seconds is None or not done:
-            return True
-        return (time.perf_counter() - self._began) * (1 + more / done) <= self._seconds
-
-
-class _Clock:
-    """Adds up the time between `start` and `stop`, waiting for the device at both."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._total = self._started = 0.0
-
-    def start(self) -> None:
-        self._wait()
-        self._started = time.perf_counter()
-
-    def stop(self) -> None:
-        self._wait()
-        self._total += time.perf_counter() - self._started
-
-    def reset(self) -> float:
-        """The time so far; then start from zero."""
-        total, self._total = self._total, 0.0
-        return total
-
-    def _wait(self) -> None:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-
-
-def _run(method: Method, batch: Batch, clock: _Clock) -> Registration:
-    clock.start()
+    began = now()
     output = method.run(batch)
-    clock.stop()
+    taken = now() - began
     if not isinstance(output, Registration):
         raise TypeError(
             f"method {method.name} must return a Registration, got a {type(output).__name__}"
         )
-    return output
+    return output, taken
 
 
 @contextmanager

@@ -179,7 +179,7 @@ def _in_c(
 ) -> Sequence[Tensor]:
     """As `_in_torch`."""
 
-    def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, *at: Tensor) -> Any:
+    def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, _: None, *at: Any) -> Any:
         ready = prepared(Matched(source, target, weights, mask))
         noise, *found = (value.nan_to_num() for value in at)  # of unsound clouds
         found[1] = found[1] * ready.unit.unsqueeze(-1)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spoonful.extras import require
 from spoonful.geometry import kernels
 from spoonful.geometry.neighbors import Neighbors, nearest
 from spoonful.neighbors.blocks import distances, k_nearest_by_blocks
@@ -108,36 +109,31 @@ class Index:
 
     def count_within(self, radius: float) -> int:
         """The number of pairs of points of one cloud that are at most `radius` apart."""
-        tree = self._tree(0)
-        if tree is not None:
-            return int(tree[0].count_neighbors(tree[0], radius) - tree[0].n) // 2
-        return sum(len(first) for first, _ in self._close_pairs(radius))
+        tree = self._needed_tree()
+        return int(tree.count_neighbors(tree, radius) - tree.n) // 2
 
     def pairs_within(self, radius: float) -> tuple[Tensor, Tensor]:
-        """The pairs of points of one cloud that are at most `radius` apart.
+        """The pairs of points of one cloud, on the CPU, that are at most `radius` apart.
 
         Returns:
             Positions (P,) and (P,), the smaller first; each pair once.
+
+        Raises:
+            MissingExtra: SciPy is not installed.
 
         >>> line = torch.tensor([[0.0, 0, 0], [1, 0, 0], [3, 0, 0]])
         >>> Index(line).pairs_within(1.5)
         (tensor([0]), tensor([1]))
         """
-        tree = self._tree(0)
-        if tree is not None:
-            pairs = torch.from_numpy(tree[0].query_pairs(radius, output_type="ndarray"))
-            return pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
-        first, second = zip(*self._close_pairs(radius), strict=True)
-        return torch.cat(first), torch.cat(second)
+        pairs = torch.from_numpy(self._needed_tree().query_pairs(radius, output_type="ndarray"))
+        return pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
 
-    def _close_pairs(self, radius: float) -> list[tuple[Tensor, Tensor]]:
-        found, start = [], 0
-        for part in self._clouds[0].split(max(1, _BUDGET // len(self._clouds[0]))):
-            first, second = (distances(part, self._clouds[0]) <= radius).nonzero().unbind(-1)
-            first = first + start
-            found.append((first[first < second], second[first < second]))
-            start += len(part)
-        return found
+    def _needed_tree(self) -> Any:
+        require("scipy.spatial", extra="register", why="Finding all close pairs of points")
+        tree = self._tree(0)
+        if tree is None:
+            raise ValueError(f"points must be on the CPU, got {self.points.device}")
+        return tree[0]
 
     @torch.no_grad()
     def _search(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh, read
 from spoonful.data.clouds.types import finite_rows
-from spoonful.data.sampling.common import unit
+from spoonful.data.sampling import unit
 from spoonful.extras import require
 
 # Points taken from a mesh: about as many as a scan of one object has.

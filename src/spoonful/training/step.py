@@ -165,7 +165,9 @@ class Stepper:
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Resume from the tensors that `state` returned."""
         self.model.load_state_dict(under(state, "model."), strict=True)
-        self._put_average(under(state, "average."))
+        average = under(state, "average.")
+        for name, kept in self.average.items():
+            kept.copy_(average[name].reshape(kept.shape))
         for name, parameter in self._named.items():
             if f"adam.step.{name}" in state:
                 self._adam.state[parameter] = {
@@ -174,10 +176,6 @@ class Stepper:
                     .reshape(() if kind == "step" else parameter.shape)
                     for kind in _MOMENTS
                 }
-
-    def _put_average(self, values: Mapping[str, Tensor]) -> None:
-        for name, average in self.average.items():
-            average.copy_(values[name].reshape(average.shape))
 
     @torch.no_grad()
     def _put(self, values: Mapping[str, Tensor]) -> None:

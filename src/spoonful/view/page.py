@@ -211,7 +211,7 @@ def _payload(
     packed, packed_links = [], []
     for layer, p, v, path, color in zip(layers, points, values, own, colors(layers), strict=True):
         keep = sample(len(p), max_points)
-        normals = _normals(layer, p)
+        normals = _like_points(layer, "normals", p)
         around = _Frames(_middle([p]), origin) if path else frames
         packed.append(
             {
@@ -280,32 +280,28 @@ def _values(layer: CloudLayer, count: int, poses: int) -> Tensor | None:
     return scalars(layer.values, count, poses, f"values of layer {layer.name!r}")
 
 
-def _normals(layer: CloudLayer, points: Tensor) -> Tensor | None:
-    if layer.normals is None:
+def _like_points(layer: CloudLayer, kind: str, points: Tensor) -> Tensor | None:
+    """A layer's "normals" or "colors", as many as its points; None if it has none."""
+    value = getattr(layer, kind)
+    if value is None:
         return None
-    name = f"normals of layer {layer.name!r}"
-    normals = cloud(layer.normals, name)
-    if normals.shape != points.shape:
-        raise ValueError(
-            f"{name} must have shape {tuple(points.shape)}, as its points have, "
-            f"got {tuple(normals.shape)}"
-        )
-    return normals
-
-
-def _colors(layer: CloudLayer, points: Tensor, keep: Tensor) -> str | None:
-    """The colours of the points that are kept, as bytes."""
-    if layer.colors is None:
-        return None
-    name = f"colors of layer {layer.name!r}"
-    found = cloud(layer.colors, name)
+    name = f"{kind} of layer {layer.name!r}"
+    found = cloud(value, name)
     if found.shape != points.shape:
         raise ValueError(
             f"{name} must have shape {tuple(points.shape)}, as its points have, "
             f"got {tuple(found.shape)}"
         )
+    return found
+
+
+def _colors(layer: CloudLayer, points: Tensor, keep: Tensor) -> str | None:
+    """The colours of the points that are kept, as bytes."""
+    found = _like_points(layer, "colors", points)
+    if found is None:
+        return None
     if float(found.amin()) < 0 or float(found.amax()) > 255:
-        raise ValueError(f"{name} must be from 0 to 255")
+        raise ValueError(f"colors of layer {layer.name!r} must be from 0 to 255")
     return _base64("B", found[keep].round())
 
 

@@ -16,8 +16,7 @@ import torch
 from spoonful.data.clouds.formats import FORMATS, Format, format_of, function
 from spoonful.data.clouds.types import Cloud, CloudFileError, Mesh, Tell, finite_rows, quiet
 from spoonful.data.normals import estimate_normals
-from spoonful.data.sampling import random_points
-from spoonful.data.sampling.common import unit
+from spoonful.data.sampling import random_points, unit
 from spoonful.extras import MissingExtra
 
 if TYPE_CHECKING:

@@ -37,19 +37,9 @@ def pose_head(
     """`head.pose_head`, compiled if that is possible."""
     if not usable(source, target, weights, mask, start, offsets):
         return head.pose_head(source, target, weights, mask, start, plan, offsets, stacked=stacked)
-    dtype = working_dtype(source, target, weights)
-    return Pose(
-        *_PoseHead.apply(
-            _dense(source, dtype),
-            _dense(target, dtype),
-            None if weights is None else _dense(weights, dtype),
-            None if start is None else _dense(start, dtype),
-            None if mask is None else mask.contiguous(),
-            None if offsets is None else offsets.to(torch.int64).contiguous(),
-            plan,
-            stacked,
-        )
-    )
+    source, target, weights, mask, offsets = _points(source, target, weights, mask, offsets)
+    start = None if start is None else _dense(start, source.dtype)
+    return Pose(*_PoseHead.apply(source, target, weights, start, mask, offsets, plan, stacked))
 
 
 def similarity_head(
@@ -61,17 +51,14 @@ def similarity_head(
     reference: Callable[..., Sequence[Tensor]],
 ) -> Sequence[Tensor]:
     """`reference(source, ...)`, the (R, t, s) of the best similarity; in C if that is possible."""
+    points = source, target, weights, mask, offsets
     if source.device.type != "cpu" or not usable(source, target, weights, mask, None, offsets):
-        return reference(source, target, weights, mask, offsets)
-    dtype = working_dtype(source, target, weights)
-    found: Sequence[Tensor] = _SimilarityHead.apply(
-        _dense(source, dtype),
-        _dense(target, dtype),
-        None if weights is None else _dense(weights, dtype),
-        None if mask is None else mask.contiguous(),
-        None if offsets is None else offsets.to(torch.int64).contiguous(),
-        reference,
-    )
+        return reference(*points)
+
+    def again(*inputs: Any) -> Sequence[Tensor]:
+        return reference(*inputs[:5])
+
+    _, _, *found = _FitHead.apply(*_points(*points), None, None, None, again)
     return found
 
 
@@ -113,21 +100,31 @@ def robust_head(
         noise: (...), which is replaced if it is estimated.
         start: (..., 13) R, t and scale; or None.
         settings: the rest.
-        reference: `reference(source, target, weights, mask, noise, *pose)` is that pose again, with
-            the derivative of the minimum that it lies at.
+        reference: `reference(source, target, weights, mask, None, noise, *pose)` is that pose
+            again, with the derivative of the minimum that it lies at.
     """
+    points = _points(source, target, weights, mask, None)
+    begin = None if start is None else _dense(start.detach(), points[0].dtype)
+    found: Sequence[Tensor] = _FitHead.apply(*points, noise, begin, settings, reference)
+    return found
+
+
+def _points(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    """Clouds of one dtype, as C expects them."""
     dtype = working_dtype(source, target, weights)
-    found: Sequence[Tensor] = _RobustHead.apply(
+    return (
         _dense(source, dtype),
         _dense(target, dtype),
         None if weights is None else _dense(weights, dtype),
         None if mask is None else mask.contiguous(),
-        noise,
-        None if start is None else _dense(start.detach(), dtype),
-        settings,
-        reference,
+        None if offsets is None else offsets.to(torch.int64).contiguous(),
     )
-    return found
 
 
 class _PoseHead(Function):
@@ -179,8 +176,8 @@ class _PoseHead(Function):
         return *found, None, None, None, None
 
 
-class _SimilarityHead(Function):
-    """Kabsch's pose and the scale of a similarity, in C."""
+class _FitHead(Function):
+    """The pose of a similarity, or of a robust fit if there are settings, in C."""
 
     @staticmethod
     def forward(
@@ -190,75 +187,31 @@ class _SimilarityHead(Function):
         weights: Tensor | None,
         mask: Tensor | None,
         offsets: Tensor | None,
+        noise: Tensor | None,
+        start: Tensor | None,
+        settings: Robust | None,
         reference: Callable[..., Sequence[Tensor]],
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor | None, ...]:
         size = _size(source, None, offsets, KABSCH)
         batch = source.shape[:-2] if offsets is None else [size[0]]
-        R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
-        factor = source.new_empty(batch)
+        scaled = settings is None or settings.scaled
+        pose = [source.new_empty((*batch, *shape)) for shape in _SHAPES[: 2 + scaled]]
         state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
-        ctx.reference = reference
-        ctx.set_materialize_grads(False)
-        saved = source, target, weights, mask, offsets, R, factor, state
-        ctx.save_for_backward(*saved)
-        _in_c("pose_head_forward", size, *saved, translation=t)
-        return R, t, factor
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors
-        source, offsets = saved[0], saved[4]
-        wanted = ctx.needs_input_grad[:3]
-        if torch.is_grad_enabled() or not plain(*gradients, *saved):
-            found = _by_reference([*saved[:5]], gradients, wanted, ctx.reference)
-            return *found[:3], None, None, None
-        found = [torch.empty_like(x) if w else None for x, w in zip(saved[:3], wanted, strict=True)]
-        g_R, g_t, g_s = (None if g is None else _dense(g, source.dtype) for g in gradients)
-        _in_c(
-            "pose_head_backward",
-            _size(source, None, offsets, KABSCH),
-            *saved,
-            g_rotation=g_R,
-            g_translation=g_t,
-            g_factor=g_s,
-            **dict(zip(("d_source", "d_target", "d_weights"), found, strict=True)),
-        )
-        return *found, None, None, None
-
-
-class _RobustHead(Function):
-    """The minimum of a robust fit, in C."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        source: Tensor,
-        target: Tensor,
-        weights: Tensor | None,
-        mask: Tensor | None,
-        noise: Tensor,
-        start: Tensor | None,
-        settings: Robust,
-        reference: Callable[..., Sequence[Tensor]],
-    ) -> tuple[Tensor, ...]:
-        batch = source.shape[:-2]
-        factors, noise = source.new_empty(source.shape[:-1]), noise.to(source.dtype).clone()
-        pose = [source.new_empty((*batch, *shape)) for shape in ((3, 3), (3,), ())]
-        pose = pose if settings.scaled else pose[:2]
-        clouds = _size(source, None, None, KABSCH)[0]
-        state = source.new_empty(clouds, library.STATE, dtype=torch.float64)
-        saved = source, target, weights, mask, noise, state, *pose
+        factors = None
+        if noise is not None:
+            factors, noise = source.new_empty(source.shape[:-1]), noise.to(source.dtype).clone()
+            ctx.mark_non_differentiable(factors, noise)
         ctx.settings, ctx.reference = settings, reference
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(factors, noise)
+        saved = source, target, weights, mask, offsets, noise, state, *pose
         ctx.save_for_backward(*saved)
-        _robust_in_c("robust_forward", settings, saved, robust_start=start, factors=factors)
+        _in_c("forward", settings, saved, robust_start=start, factors=factors)
         return factors, noise, *pose
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        saved, rest = ctx.saved_tensors, (None,) * 5
-        inputs, wanted = saved[:4], ctx.needs_input_grad[:3]
+        saved, rest = ctx.saved_tensors, (None,) * 6
+        inputs, wanted = saved[:5], ctx.needs_input_grad[:3]
         if not torch.is_grad_enabled() and plain(*gradients, *inputs):
             dense = [None if g is None else _dense(g, saved[0].dtype) for g in gradients[2:]]
             found = [
@@ -266,28 +219,29 @@ class _RobustHead(Function):
             ]
             more = dict(zip(("d_source", "d_target", "d_weights"), found, strict=True))
             more |= zip(("g_rotation", "g_translation", "g_factor"), dense, strict=False)
-            if _robust_in_c("robust_backward", ctx.settings, saved, **more):
+            if _in_c("backward", ctx.settings, saved, **more):
                 return *found, *rest
 
         def again(*points: Any) -> Sequence[Tensor]:
-            poses: Sequence[Tensor] = ctx.reference(*points, saved[4], *saved[6:])
+            poses: Sequence[Tensor] = ctx.reference(*points, saved[5], *saved[7:])
             return poses
 
         return *_by_reference([*inputs], gradients[2:], wanted, again)[:3], *rest
 
 
-def _robust_in_c(entry: str, settings: Robust, saved: Sequence[Any], **more: Tensor | None) -> bool:
-    points = ("source", "target", "weights", "mask")
-    names = (*points, "noise", "state", "rotation", "translation", "factor")
+# A pose's rotation, translation and scale.
+_SHAPES = (3, 3), (3,), ()
+
+
+def _in_c(way: str, settings: Robust | None, saved: Sequence[Any], **more: Tensor | None) -> bool:
+    """Run the "forward" or "backward" entry of a fit; False leaves the work to the reference."""
+    names = (*_POINTS[:5], "noise", "state", "rotation", "translation", "factor")
     tensors: dict[str, Any] = dict(zip(names, saved, strict=False)) | more
-    size = _size(tensors["source"], None, None, KABSCH)
+    size = _size(tensors["source"], None, tensors["offsets"], KABSCH)
+    if settings is None:
+        return library.call(f"pose_head_{way}", KABSCH, size, tensors)
     numbers = {name: value for name, value in settings._asdict().items() if name != "scaled"}
-    return library.call(entry, KABSCH, size, tensors, **numbers)
-
-
-def _in_c(entry: str, size: tuple[int, int, int], *saved: Any, **more: Tensor | None) -> None:
-    names = ("source", "target", "weights", "mask", "offsets", "rotation", "factor", "state")
-    library.call(entry, KABSCH, size, dict(zip(names, saved, strict=True)) | more)
+    return library.call(f"robust_{way}", KABSCH, size, tensors, **numbers)
 
 
 def _by_reference(

@@ -1,4 +1,8 @@
-"""Voxel averages: one point for each occupied cell of a grid."""
+"""Fewer points, and points of triangles.
+
+Every random choice takes a `torch.Generator`, on the device of the points; without one, torch's
+own generator is used.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,101 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.data.sampling.common import check_cloud, unit
-from spoonful.data.sampling.subsets import random_points
+__all__ = [
+    "SurfaceSample",
+    "VoxelAverage",
+    "random_points",
+    "sample_surface",
+    "voxel_average",
+    "voxel_average_to",
+]
+
+
+def random_points(points: Tensor, count: int, generator: torch.Generator | None = None) -> Tensor:
+    """A uniformly random subset of each cloud, without replacement, in random order.
+
+    Args:
+        points: (..., N, 3).
+        count: how many, at most N.
+        generator: makes the choice.
+
+    Returns:
+        (..., count) positions.
+
+    >>> index = random_points(torch.rand(2, 10, 3), 4)
+    >>> index.shape, len(set(index[0].tolist()))
+    (torch.Size([2, 4]), 4)
+    """
+    if points.ndim < 2 or points.shape[-1] != 3:
+        raise ValueError(f"points must have shape (..., N, 3), got {tuple(points.shape)}")
+    there = points.shape[-2]
+    if not 1 <= count <= there:
+        raise ValueError(f"count must be between 1 and the number of points, {there}, got {count}")
+    # float64: among millions of float32 numbers many are equal, and ties are not uniform.
+    keys = torch.rand(
+        points.shape[:-1], generator=generator, dtype=torch.float64, device=points.device
+    )
+    return keys.argsort(-1, descending=True)[..., :count]
+
+
+class SurfaceSample(NamedTuple):
+    """Points on a mesh.
+
+    Attributes:
+        points: (count, 3).
+        normals: (count, 3) unit normals of the triangles they lie on.
+        face: (count,) which triangle that is.
+    """
+
+    points: Tensor
+    normals: Tensor
+    face: Tensor
+
+
+def sample_surface(
+    vertices: Tensor, faces: Tensor, count: int, generator: torch.Generator | None = None
+) -> SurfaceSample:
+    """Points spread uniformly by area over triangles.
+
+    A triangle is chosen with probability proportional to its area, then a point in it as
+    `a + sqrt(u) ((1 - v) (b - a) + v (c - a))` with u, v uniform. Triangles without area are
+    never chosen.
+
+    Args:
+        vertices: (V, 3).
+        faces: (F, 3) int64, counter-clockwise seen from the side the normals point to.
+        count: how many points.
+        generator: makes all choices.
+
+    >>> vertices = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    >>> sample = sample_surface(vertices, torch.tensor([[0, 1, 2]]), 5)
+    >>> sample.normals[0]
+    tensor([0., 0., 1.])
+    """
+    check_cloud(vertices, "vertices")
+    if faces.ndim != 2 or faces.shape[1] != 3:
+        raise ValueError(f"faces must have shape (F, 3), got {tuple(faces.shape)}")
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}")
+    corners = vertices[faces].double()
+    a = corners[:, 0]
+    ab, ac = corners[:, 1] - a, corners[:, 2] - a
+    cross = torch.linalg.cross(ab, ac)
+    cumulative = torch.linalg.vector_norm(cross, dim=-1).cumsum(0)
+    total = cumulative[-1] if len(faces) else cumulative.new_zeros(())
+    if not 0 < total < torch.inf:
+        raise ValueError(
+            f"faces must have a total area above 0, and finite; got {float(total) / 2}"
+        )
+    device = vertices.device
+    where, u, v = torch.rand(
+        3, count, generator=generator, dtype=torch.float64, device=device
+    ).unbind()
+    # `right`: the first triangle whose cumulative area exceeds the number, never an empty one.
+    face = torch.searchsorted(cumulative, where * total, right=True).clamp_max(len(faces) - 1)
+    root, v = u.sqrt().unsqueeze(-1), v.unsqueeze(-1)
+    points = a[face] + root * ((1 - v) * ab[face] + v * ac[face])
+    return SurfaceSample(points.to(vertices.dtype), unit(cross)[face].to(vertices.dtype), face)
 
 
 class VoxelAverage(NamedTuple):
@@ -133,3 +230,22 @@ def _cells(points: Tensor, size: float) -> tuple[Tensor, int]:
     else:
         occupied, inverse = torch.unique(numbers, dim=0, return_inverse=True)
     return inverse, len(occupied)
+
+
+def check_cloud(points: Tensor, name: str) -> None:
+    """Refuse all but finite (N, 3) points; `name` is the argument's."""
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
+        raise ValueError(f"{name} must have shape (N, 3) with N >= 1, got {tuple(points.shape)}")
+    if not points.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {points.dtype}")
+    if not bool(points.isfinite().all()):
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """(..., 3) vectors made unit; zero stays zero, and what is not finite becomes NaN."""
+    # Scaled by the largest component first, whose square neither overflows nor vanishes.
+    largest = vectors.abs().amax(-1, keepdim=True)
+    vectors = vectors / largest.where(largest > 0, 1.0)
+    length = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return vectors / length.where(length > 0, 1.0)
