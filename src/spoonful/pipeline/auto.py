@@ -248,14 +248,14 @@ def _measure(source: Tensor, target: Index, pose: Pose) -> _Measured:
 
 
 def _reason(search: Search, fit: FitStatistics) -> str:
-    """Why this pose and no other, in words, from what ranking and confidence use."""
+    """The evidence for the pose, in words."""
     words = (
-        f"{fit.support:.0f} of {len(search.evidence.source)} matches of similar surroundings agree "
-        f"with it; {fit.share:.0%} of the smaller cloud lies on the other, and where they come "
-        f"near each other {fit.agreement:.0%} of the surface agrees"
+        f"{fit.support:.0f} of {len(search.evidence.source)} feature matches agree with the pose; "
+        f"{fit.share:.0%} of the smaller cloud lies on the other; "
+        f"{fit.agreement:.0%} of the surface agrees where the clouds meet"
     )
     if fit.rivals and max(fit.rivals) > 0:
-        words += f"; the next different pose has {max(fit.rivals):.0%} of its score"
+        words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"
     return f"{words}."
 
 

@@ -216,39 +216,38 @@ def warnings_of(
         # What lies on the other to the greater part is a part of it, and of the same scale.
         known = unit_ratio(sizes) if fit.share < PART else None
         what = (
-            f"perhaps {_UNITS[known]}: bring both to one unit first"
+            f"perhaps {_UNITS[known]}: convert both to one unit first"
             if known
-            else "unless one is a part of the other, bring both to one scale first"
+            else "unless one is a part of the other, convert both to one scale first"
         )
         found.append(
-            f"scales differ: the {larger} is {_times(ratio)} times as large as the other, and a "
-            f"rigid motion changes no scale; {what}"
+            f"scales differ: the {larger} is {_times(ratio)} times as large as the other; {what}"
         )
     for name, scan in (("source", pair.source), ("target", pair.target)):
         count = len(scan.points)
         if count < _FEW:
             voxels = "1 voxel" if count == 1 else f"{count} voxels"
             found.append(
-                f"few points: the {name} has {voxels} of {pair.voxel:.3g}, and fewer than {_FEW} "
-                "seldom determine a pose"
+                f"few points: the {name} has {voxels} of {pair.voxel:.3g}; "
+                f"fewer than {_FEW} are seldom enough for a pose"
             )
     kind = _shape(pair)
     if kind:
         found.append(kind)
     if freedom.slides:
         found.append(
-            "planar or prismatic geometry: the common surface does not hold the source from "
-            f"sliding along {_listed(freedom.slides)}"
+            "planar or prismatic geometry: the source can slide along "
+            f"{_listed(freedom.slides)} and still fit"
         )
     if freedom.turns:
         found.append(
-            "round or flat geometry: the common surface does not hold the source from turning "
-            f"about {_listed(freedom.turns)}"
+            "round or flat geometry: the source can turn about "
+            f"{_listed(freedom.turns)} and still fit"
         )
     if fit.through > _THROUGH:
         found.append(
-            f"free space: {fit.through:.0%} of a scan lies where the sensor of the other looked "
-            "through, if the sensors were at the origins of the files"
+            f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space "
+            "(if the sensors were at the origins of the files)"
         )
     # Where nothing meets, all poses are equally bad, which is no symmetry.
     if fit.equals and fit.share > 0:
@@ -289,9 +288,9 @@ def _shape(pair: Pair) -> str:
             torch.linalg.eigvalsh(centred.mT @ centred).clamp_min(0).sqrt().tolist()
         )
         if middle < 0.03 * wide:
-            return f"line-like: the {name} does not determine the turn about its own line"
+            return f"line-like: the {name} can turn about its own line and still fit"
         if thin < 0.02 * wide:
-            return f"planar: the {name} is flat, and only its outline holds it in its plane"
+            return f"planar: the {name} is flat, so only its outline fixes its place in the plane"
     return ""
 
 
