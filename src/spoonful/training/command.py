@@ -106,10 +106,6 @@ def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool)
             cells = ("-" if value is None else f"{value:.4f}{unit}" for value in values)
             print(f"{name.removesuffix('_degrees'):24}" + "".join(f"{cell:>12}" for cell in cells))
     weights = folder / checkpoint.BEST
-    there = (
-        weights
-        if weights.is_file()
-        else f"none before the first validation; checkpoints in {folder}"
-    )
-    print(f"weights  {there}")
+    none_yet = f"none before the first validation; checkpoints in {folder}"
+    print(f"weights  {weights if weights.is_file() else none_yet}")
     return STOPPED if limit is None and not result.finished else 0
