@@ -207,7 +207,7 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
 
 
 def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
-    """Of poses that fit alike, as those of a symmetric object, the one near the start comes first.
+    """Put the pose near the start first among poses that fit equally well (symmetric objects).
 
     A bottle that stands in about the right place is not turned upside down.
     """
@@ -218,7 +218,7 @@ def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
-    """How large the clouds are; an error for those that cannot be registered."""
+    """The sizes of both clouds; raises if a cloud cannot be registered."""
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if len(cloud) < 3:
             raise ValueError(f"{name} must have at least three finite points, got {len(cloud)}")

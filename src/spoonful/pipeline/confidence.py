@@ -1,4 +1,4 @@
-"""What may be wrong with a pose: how likely it is right, and which motions it leaves open."""
+"""Estimate how likely a pose is right, and which motions the surfaces leave open."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _UNITS = {
 
 
 class FitStatistics(NamedTuple):
-    """What confidence is computed from; all are free of units.
+    """The numbers that confidence is computed from; none has a unit.
 
     Attributes:
         support: how many matches agree with the pose.
@@ -74,7 +74,7 @@ class FitStatistics(NamedTuple):
 
     @property
     def equals(self) -> int:
-        """How many clearly different poses fit about as well."""
+        """The number of clearly different poses that fit about as well."""
         return sum(rival >= AS_GOOD for rival in self.rivals)
 
 
@@ -201,7 +201,7 @@ def _axis(direction: Tensor) -> tuple[float, float, float]:
 def warnings_of(
     pair: Pair, fit: FitStatistics, freedom: Freedom, sizes: tuple[float, float]
 ) -> list[str]:
-    """What a user should know, one sentence each.
+    """The warnings about a result, one sentence each.
 
     Args:
         pair: the scans.
@@ -262,7 +262,7 @@ def warnings_of(
 
 
 def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
-    """What was done with the clouds that is no reason to doubt, one sentence each.
+    """The notes on the input, one sentence each; they are no reason to doubt.
 
     >>> notes_of(Cloud(torch.eye(3), dropped=1200), Cloud(torch.eye(3)))
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
@@ -281,7 +281,7 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
 
 
 def _shape(pair: Pair) -> str:
-    """What a scan looks like as a whole, if that is a line or a plane."""
+    """A warning if a scan as a whole is a line or a plane; else ""."""
     for name, scan in (("source", pair.source), ("target", pair.target)):
         centred = (scan.points - scan.points.mean(0)).double()
         thin, middle, wide = (
@@ -295,7 +295,7 @@ def _shape(pair: Pair) -> str:
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
-    """What two sizes suggest about units; nothing if they are of one kind.
+    """A hint at different units from two sizes; "" if the sizes are similar.
 
     >>> units_hint((1.7, 1650.0))
     'the target is about 1000 times as large: perhaps millimetres and metres'

@@ -133,7 +133,7 @@ def show(alignment: Alignment, **options: Any) -> Path:
 def verdict(alignment: Alignment) -> Verdict:
     """The verdict, confident or doubtful, with a sentence."""
     if not answered(alignment):
-        return Verdict("No alignment found", False, "the source is shown where its file has it")
+        return Verdict("No alignment found", False, "the source was not moved")
     sure = f"estimated {share_text(alignment.confidence)} likely to be right"
     if alignment.confident:
         return Verdict("Confident", True, sure)

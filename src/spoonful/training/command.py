@@ -36,7 +36,7 @@ def configure(
     seed: int | None = None,
     corpus: str | None = None,
 ) -> Config:
-    """The configuration that a command line asks for; a later option overrides an earlier one.
+    """The configuration for a command line; a later option overrides an earlier one.
 
     Args:
         preset: the name of a preset; None for the defaults.
