@@ -179,16 +179,24 @@ def test_the_words_are_plain(page):
     assert [phrase for phrase in BANNED if phrase in text] == []
 
 
-def test_the_words_of_the_help_are_plain():
-    def texts(command):
-        yield command.help or ""
-        for parameter in command.params:
-            yield getattr(parameter, "help", "") or ""
-        for inner in getattr(command, "commands", {}).values():
-            yield from texts(inner)
+def help_texts(command):
+    yield command.help or ""
+    for parameter in command.params:
+        yield getattr(parameter, "help", "") or ""
+    for inner in getattr(command, "commands", {}).values():
+        yield from help_texts(inner)
 
-    text = " ".join(" ".join(texts(get_command(app))).lower().split())
+
+def test_the_words_of_the_help_are_plain():
+    text = " ".join(" ".join(help_texts(get_command(app))).lower().split())
     assert [phrase for phrase in BANNED if phrase in text] == []
+
+
+def test_examples_in_the_help_fit_in_80_columns():
+    texts = "\n\n".join(help_texts(get_command(app))).split("\n\n")
+    examples = [text.removeprefix("[dim]  [/dim]") for text in texts if text.startswith("[dim]")]
+    assert len(examples) > 30
+    assert [text for text in examples if len(text) > 76] == []
 
 
 def test_the_make_commands_it_promises_exist():

@@ -1,4 +1,4 @@
-"""A frame in which both clouds of a pair are centred and about of size one.
+"""A frame in which both clouds of a pair are centred and have a size of about one.
 
 Coordinates of a survey are millions of metres, those of a coin thousandths of a metre. With
 

@@ -228,8 +228,8 @@ def test_a_library_without_packages_for_this_machine_is_not_to_be_installed(monk
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     with pytest.raises(
         MissingExtra,
-        match=r"^kiss-matcher needs kiss_matcher, which has packages for linux on x86_64 alone; "
-        r"SPOONFUL_PYTHON_KISS_MATCHER may name a Python that has it",
+        match=r"^kiss-matcher needs kiss_matcher, .* linux on x86_64; "
+        r".*SPOONFUL_PYTHON_KISS_MATCHER",
     ):
         KISSMatcher.published().check()
     monkeypatch.setattr("platform.machine", lambda: "x86_64")

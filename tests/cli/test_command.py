@@ -199,3 +199,12 @@ def test_demo_refuses_a_file_for_a_folder_before_any_work(tmp_path: Path, capsys
     assert "notes.txt is a file" in err
     assert run(["demo", "--method", "magic"]) == 2
     assert "--method must be one of auto" in capsys.readouterr().err
+
+
+def test_data_show_writes_a_page_only_if_asked(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["data", "show", "rpm-crop"]) == 0
+    assert "--out" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+    assert run(["data", "show", "rpm-crop", "--out", "pair.html"]) == 0
+    assert (tmp_path / "pair.html").is_file()

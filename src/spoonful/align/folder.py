@@ -139,7 +139,7 @@ class Aligned:
 
     @property
     def confident(self) -> bool:
-        """Whether all files were read and are in one group without doubt."""
+        """True if all files were read and are in one group without doubt."""
         return not self.doubts
 
 
@@ -306,7 +306,7 @@ def deviations(covariance: Tensor) -> Deviation:
 def doubts_of(
     groups: Sequence[Sequence[str]], pairs: Sequence[PairResult], unreadable: Mapping[str, str]
 ) -> list[str]:
-    """What is doubtful about a result, one sentence each, with the scans' names."""
+    """The reasons to doubt a result, one sentence each, with the scans' names."""
     found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
     if len(groups) > 1:
         found.append(
@@ -561,7 +561,7 @@ def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
 
 
 def _comparable(*pair: Row) -> bool:
-    """Whether both scans have enough voxels on a grid that suits both."""
+    """True if both scans have enough voxels on a grid that suits both."""
     edge = common_edge(*(Edges(row["apt"], row["least"]) for row in pair))
     counts = [min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in pair]
     return min(counts) >= _FEW
@@ -629,7 +629,7 @@ def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) 
 def _results(
     rows: Sequence[Row], used: Sequence[Row], solution: Solution, centers: Mapping[str, Tensor]
 ) -> list[PairResult]:
-    """All registered pairs with what became of them; `used` are those of the solution's edges."""
+    """All registered pairs with their status; `used` are those of the solution's edges."""
     of = {(row["source"], row["target"]): k for k, row in enumerate(used)}
     found = []
     for row in rows:

@@ -119,7 +119,7 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
 
 
 class Votes(NamedTuple):
-    """What loops of three edges say about each edge.
+    """The evidence of loops of three edges for and against each edge.
 
     Attributes:
         closed: for each edge, how many loops close with it.
@@ -238,7 +238,7 @@ def parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _connect(group: Sequence[int], edges: Sequence[Edge]) -> bool:
-    """Whether the edges, which are between scans of the group, connect all of them."""
+    """True if the edges connect all scans of the group."""
     pairs = [(edge.source, edge.target) for edge in edges]
     return {*group} in [{*part} for part in parts(max(group) + 1, pairs)]
 

@@ -55,7 +55,7 @@ def read_poses(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
 
 
 def same(one: Pose, other: Pose) -> bool:
-    """Whether two poses differ by rounding only."""
+    """True if two poses differ by rounding only."""
     a, b = one.matrix(), other.matrix()
     return bool(((a - b).abs() <= _ROUNDED * a.abs().max().clamp_min(1)).all())
 

@@ -131,7 +131,7 @@ def compatible(
 
 
 def support_of(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> Tensor:
-    """How many matches agree with each pose: one for a perfect one, less to the edge of tolerance.
+    """The number of matches that agree with each pose; each counts less the further it is off.
 
     Args:
         pose: rotation (H, 3, 3).

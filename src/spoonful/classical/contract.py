@@ -396,7 +396,7 @@ def _padded(values: Tensor | None, mask: Tensor) -> Tensor | None:
 
 
 def _merge(a: Registration, rows: Tensor, b: Registration, rest: Tensor) -> Registration:
-    """Two results as one of all pairs; what `b` lacks is zero in its rows."""
+    """Two results as one of all pairs; values that `b` lacks are zero."""
     theirs = b.tensors()
     for name, values in a.tensors().items():
         if name.startswith("poses."):

@@ -159,7 +159,7 @@ class GoICP(PairwiseMethod):
 
 
 class _Best(NamedTuple):
-    """A pose (1, 3, 3), its error, and what any pose's error is at least."""
+    """A pose (1, 3, 3), its error, and a lower bound on the error of any pose."""
 
     pose: Pose
     error: float

@@ -85,9 +85,9 @@ class LibraryMethod(PairwiseMethod):
                 raise
             if self.only_on not in (None, (sys.platform, platform.machine())):
                 raise MissingExtra(
-                    f"{self.name} needs {self.library}, which has packages for "
-                    f"{' on '.join(self.only_on)} alone; {_variable(self.library)} may name a "
-                    "Python that has it, as one under an emulator"
+                    f"{self.name} needs {self.library}, which exists only for "
+                    f"{' on '.join(self.only_on)}; if another Python here has it, set "
+                    f"{_variable(self.library)} to that Python"
                 ) from None
             raise MissingExtra(
                 f"{self.name} needs {self.library}: pip install 'spoonful[{self.extra}]'"

@@ -42,7 +42,7 @@ def show(
         for row in matrix_lines(found.transform.tolist()):
             console.print(f"  {row}")
     else:
-        console.print("no alignment found: the source stays where its file has it")
+        console.print("no alignment found: the source was not moved")
     turn = turn_of(found.pose.rotation)
     near, spread, off, middle = (
         Fact("", value, unit).shown().replace("\N{NO-BREAK SPACE}", " ")
@@ -110,7 +110,7 @@ def next_step(found: Alignment, method: str, *, started: bool, page: Path | None
     ratio = unit_ratio(sizes)
     factor = "" if ratio is None else f"{1 / ratio if sizes[0] > sizes[1] else ratio:.6g}"
     if factor and found.overlap < PART and not found.confident:
-        return f"if the files' units differ, --scale {factor} brings the source to the target's"
+        return f"if the files' units differ, add --scale {factor} to convert the source"
     if any(warning.startswith("scales differ") for warning in found.warnings):
         either = f"--scale {factor or 'FACTOR'}, or find the factor with --scale auto"
         return f"if the files' units differ, multiply the source with {either}"

@@ -57,7 +57,7 @@ def bench(
 
 
 def analyze(context: typer.Context) -> None:
-    """Draw what the refinement does to a model, and why (in a source checkout).
+    """Draw the paper's figures of the refinement for a model (in a source checkout).
 
     The same as `spoonful bench analyze`, which lists the figures and options with --help.
 
@@ -65,7 +65,7 @@ def analyze(context: typer.Context) -> None:
 
       spoonful analyze
 
-      spoonful analyze divergence-vs-rho convergence --model runs/mine --data shapes --out analysis
+      spoonful analyze convergence --model runs/mine --out analysis
     """
     _run(_benchmarks() / "analyze.py", context.args)
 
@@ -97,7 +97,7 @@ def tune(context: typer.Context) -> None:
 
     [bold]Examples[/bold]
 
-      spoonful tune icp --protocol rpm-crop --data shapes --trials 30 --out icp.json
+      spoonful tune icp --protocol rpm-crop --data shapes --out icp.json
 
       spoonful evaluate icp icp@icp.json --protocol rpm-crop --data shapes
     """

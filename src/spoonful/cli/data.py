@@ -33,7 +33,7 @@ app = typer.Typer(
 
 @app.command(name="list")
 def list_datasets() -> None:
-    """List the datasets: where they are, or how to get them, how large, under which terms.
+    """List the datasets with their place or source, size and licence.
 
     [bold]Examples[/bold]
 
@@ -82,7 +82,7 @@ def fetch(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="The folder of datasets; $SPOONFUL_DATA or ~/.cache/spoonful."),
+        typer.Option(help="Folder of datasets. Default: $SPOONFUL_DATA or ~/.cache/spoonful."),
     ] = None,
 ) -> None:
     """Download a dataset, verify its checksum and unpack it.
@@ -91,9 +91,9 @@ def fetch(
 
       spoonful data fetch modelnet40
 
-      spoonful data fetch modelnet40 --from-file ~/Downloads/modelnet40_ply_hdf5_2048.zip
+      spoonful data fetch modelnet40 --from-file modelnet40_ply_hdf5_2048.zip
 
-      spoonful data fetch modelnet40 --url https://example.org/modelnet40_ply_hdf5_2048.zip
+      spoonful data fetch modelnet40 --url https://example.org/modelnet40.zip
     """
     if url is not None and from_file is not None:
         raise ValueError("give --url or --from-file, not both")
@@ -133,14 +133,14 @@ def simulate(
         int, typer.Option(help="Scenes; if there are several, each has a folder of its own.")
     ] = 1,
     apart: Annotated[
-        bool, typer.Option("--apart", help="Take each scan in another scene: they share nothing.")
+        bool, typer.Option("--apart", help="Take each scan in another scene, so that none overlap.")
     ] = False,
     detail: Annotated[
-        float, typer.Option(help="Rows and columns of the sensor, as a multiple of the usual.")
+        float, typer.Option(help="Resolution of the sensor, as a multiple of the default.")
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same scans.")] = 0,
 ) -> None:
-    """Simulate scans of made-up places, with true poses, overlaps and ambiguities.
+    """Simulate scans of made-up rooms and streets; write them with their true poses.
 
     [bold]Examples[/bold]
 

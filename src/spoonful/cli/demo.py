@@ -70,7 +70,9 @@ def register_scans(console: Console, page: Path, method: str, seed: int) -> None
     )
     words = ["spoonful", "register", str(source), str(target), "--unit", "m", "--report", str(page)]
     words += ["--method", method] * (method != "auto") + ["--seed", str(seed)] * (seed != 0)
-    console.print(f"$ {shlex.join(words)}")
+    line = f"$ {shlex.join(words)}"
+    fits = len(line) <= console.width or not console.is_terminal
+    console.print(line if fits else line.replace(" --report", " \\\n    --report"))
     register_command(source, target, method=method, unit="m", report=page, seed=seed)
 
 

@@ -57,12 +57,15 @@ def evaluate_command(
     batch_size: Annotated[int, typer.Option(help="Pairs at a time.")] = 16,
     limit: Annotated[int | None, typer.Option(help="Measure the first N items only.")] = None,
     noise: Annotated[
-        float | None, typer.Option(help="Standard deviation of test noise, for the protocol's.")
+        float | None,
+        typer.Option(help="Standard deviation of the test noise, instead of the protocol's."),
     ] = None,
     chamfer: Annotated[bool, typer.Option(help="Measure Chamfer distances.")] = True,
-    full: Annotated[bool, typer.Option("--full", help="All metrics, all statistics.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also print all metrics and statistics.")
+    ] = False,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="The table for each category too.")
+        bool, typer.Option("--by-category", help="Also print a table by category.")
     ] = False,
 ) -> None:
     """Measure methods on the test items of a protocol: one row each, with 95 % intervals.
@@ -71,11 +74,11 @@ def evaluate_command(
 
       spoonful evaluate identity icp icp@tuned fgr rpm --protocol rpm-crop
 
-      spoonful evaluate runs/mine dcp-v2:dcp_v2.t7 --protocol dcp-unseen --data shapes --out results
+      spoonful evaluate runs/mine dcp-v2:dcp_v2.t7 --data shapes --out results
 
       spoonful evaluate runs/mine --protocol dcp-clean --noise 0.02
 
-      torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine --protocol rpm-crop
+      torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine
     """
     card = protocols.get(protocol)
     if noise is not None:
@@ -130,7 +133,7 @@ def save(results: Sequence[Result], folder: Path) -> list[Path]:
 
 
 def _stem(result: Result, results: Sequence[Result]) -> str:
-    """A file's name: the method's, and its settings where a method is there with several."""
+    """A file name: the method, and its settings if the method is measured with several."""
     several = sum(other.method == result.method for other in results) > 1
     return file_name(f"{result.method}@{result.settings}" if several else result.method)
 
@@ -145,6 +148,7 @@ def show(
 ) -> None:
     """Print results of one protocol, with empty rows for the methods that are `missing`."""
     first = results[0]
+    narrow = console.width < _WIDE - 20
     shown = [
         column
         for column in columns(protocols.get(first.protocol).metrics)
@@ -157,7 +161,7 @@ def show(
     table = _table("method", *(["settings"] if settings else []), *map(heading, shown), *times)
     for result in results:
         cells = [
-            with_interval(result.statistics[column.metric], column.statistic)
+            with_interval(result.statistics[column.metric], column.statistic, narrow=narrow)
             if column.metric in result.errors
             else "-"
             for column in shown
@@ -188,31 +192,34 @@ def show(
     if full:
         for result in results:
             console.print(f"\n[bold]{escape(result.method)}[/bold], all metrics")
-            console.print(_all_metrics(result))
+            console.print(_all_metrics(result, narrow))
     if by_category:
         for result in results:
             console.print(f"\n[bold]{escape(result.method)}[/bold], by category")
-            console.print(_categories(result, shown))
+            console.print(_categories(result, shown, narrow))
 
 
-def _all_metrics(result: Result) -> Table:
+def _all_metrics(result: Result, narrow: bool) -> Table:
     table = _table("metric", "mean", "RMSE", "median", "95th percentile", "max")
     for name, found in result.statistics.items():
-        cells = [with_interval(found, key) for key in ("mean", "rmse", "median", "p95")]
+        keys = ("mean", "rmse", "median", "p95")
+        cells = [with_interval(found, key, narrow=narrow) for key in keys]
         table.add_row(name, *cells, number(found.summary.max))
     return table
 
 
-def _categories(result: Result, shown: Sequence[Column]) -> Table:
+def _categories(result: Result, shown: Sequence[Column], narrow: bool) -> Table:
     table = _table("category", "items", *map(heading, shown))
     for category, found in result.by_category.items():
-        some = [with_interval(found[column.metric], column.statistic) for column in shown]
+        some = [
+            with_interval(found[column.metric], column.statistic, narrow=narrow) for column in shown
+        ]
         table.add_row(category, str(found[shown[0].metric].summary.count), *some)
     return table
 
 
 def wide(console: Console) -> Console:
-    """The console; where it is a file or a pipe, wide enough that no interval is broken in two."""
+    """The console; in a pipe or a file, wide enough that no interval is broken in two."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = max(console.width, _WIDE)
     return console
@@ -234,20 +241,22 @@ def heading(column: Column) -> str:
     return column.label + {"deg": " °", "deg2": " °²", "%": " %", "": ""}[column.unit]
 
 
-def with_interval(found: Statistics, statistic: str) -> str:
-    """A statistic, and under it its interval."""
-    return f"{number(getattr(found.summary, statistic))}\n{span(found.intervals[statistic])}"
+def with_interval(found: Statistics, statistic: str, *, narrow: bool = False) -> str:
+    """A statistic, and under it its interval, on two lines if `narrow`."""
+    ends = span(found.intervals[statistic])
+    ends = ends.replace(" – ", "–\n") if narrow else ends  # noqa: RUF001
+    return f"{number(getattr(found.summary, statistic))}\n{ends}"
 
 
 def span(interval: Interval) -> str:
-    """An interval, dimmed, in three digits; nothing where there is none."""
+    """An interval, dimmed, in three digits; "" if it is NaN."""
     if interval.low != interval.low:
         return ""
     return f"[dim]{number(interval.low, 3)} – {number(interval.high, 3)}[/dim]"  # noqa: RUF001
 
 
 def number(value: float, digits: int = 4) -> str:
-    """The first digits that count, without an exponent where it can be helped.
+    """A number in `digits` significant digits, without an exponent if possible.
 
     >>> number(12.345678), number(0.00085123), number(1e-9), number(31234.5)
     ('12.35', '0.0008512', '1e-09', '31234')
@@ -281,7 +290,7 @@ def processes() -> Iterator[int]:
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
         yield 0
         return
-    # What is exchanged are numbers on the CPU, so gloo does on every machine.
+    # Only numbers on the CPU are exchanged, so gloo works on every machine.
     dist.init_process_group("gloo")
     try:
         yield dist.get_rank()
@@ -291,7 +300,7 @@ def processes() -> Iterator[int]:
 
 @contextmanager
 def bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, for as long as something takes; yields what sets it to N of M."""
+    """Show a progress bar on a terminal; yields a function that sets it to N of M."""
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal

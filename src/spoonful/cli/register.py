@@ -43,7 +43,7 @@ Unit = Annotated[
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(metavar="0.001", help="Multiply the source, or auto finds the factor."),
+    typer.Option(metavar="0.001", help="Factor for the source; auto finds it."),
 ]
 UpAxis = Annotated[
     str, typer.Option(metavar="z", help="Axis that points up in both files, or auto.")
@@ -79,7 +79,9 @@ def register_command(
     scale: Scale = None,
     origin: Annotated[
         str,
-        typer.Option(metavar="auto", help="Also print the pose about X,Y,Z or near the target."),
+        typer.Option(
+            metavar="auto", help="Also print the pose about X,Y,Z; auto: near the target."
+        ),
     ] = "",
     up: UpAxis = "",
     seed: Seed = 0,
@@ -215,3 +217,5 @@ def stages(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
                 bars.update(tasks[stage], completed=done, total=total)
 
         yield tell
+        for task in tasks.values():
+            bars.update(task, total=1, completed=1)

@@ -1,4 +1,4 @@
-"""`spoonful data show`: one item of a protocol, as a page to turn with the mouse."""
+"""`spoonful data show`: describe one item of a protocol, or write it as a 3D page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from torch import Tensor
 
 from spoonful.batch import Batch
+from spoonful.cli.answer import wrapped
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.data.items import test_items
@@ -30,10 +31,11 @@ def show(
         str, typer.Option("--data", help="'synthetic' (embedded), or a folder with data.")
     ] = "synthetic",
     out: Annotated[
-        Path, typer.Option(help="The page to write; one that exists is replaced.")
-    ] = Path("pair.html"),
+        Path | None,
+        typer.Option(metavar="pair.html", help="Write a 3D page; an existing file is replaced."),
+    ] = None,
 ) -> None:
-    """Show a test item of a protocol: its two clouds, the true pose, and how they were made.
+    """Describe a protocol and a test item of it; --out writes the item as a 3D page.
 
     [bold]Examples[/bold]
 
@@ -53,11 +55,18 @@ def show(
     what = data.name
     if isinstance(data, Corpus) and pair.label is not None:
         what = f"{what}, {data.categories[int(pair.label)]}"
+    title = f"{card.name}, item {item}: {what}"
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for text in card.describe().splitlines():
+        head = "  " * text.startswith("  ")
+        console.print(wrapped(console, head, text.removeprefix(head), indent=14 if head else 0))
+    sizes = f"{len(pair.source[0])} and {len(pair.target[0])} points"
+    console.print(wrapped(console, "", f"{title}; {sizes}", indent=2))
+    if out is None:
+        console.print("for a 3D page of the item add: --out pair.html")
+        return
     command = f"spoonful data show {card.name} --item {item} --data {dataset} --out {out}"
-    page = write_item(out, card, pair, title=f"{card.name}, item {item}: {what}", command=command)
-    console = Console()
-    console.print(card.describe(), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"wrote {page}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"wrote {write_item(out, card, pair, title=title, command=command)}")
 
 
 def write_item(

@@ -23,14 +23,16 @@ def sweep(
     ] = None,
     grids: Annotated[
         list[str] | None,
-        typer.Option("--grid", metavar="A.B=C,D", help="A run for each value of a setting."),
+        typer.Option(
+            "--grid", metavar="A.B=C,D", help="A run for each value of a setting; may be repeated."
+        ),
     ] = None,
     settings: Settings = None,
     config: File = None,
     data: Data = None,
     budget: Budget = None,
     limit: Limit = None,
-    jobs: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
     out: Out = None,
     quiet: Quiet = False,
@@ -41,9 +43,7 @@ def sweep(
 
       spoonful sweep dcp/unseen dcp/unseen+source --seeds 26 --jobs 4
 
-      spoonful sweep dcp/unseen+source --grid refine.iterations=1,2,5,10 --budget 10m
-
-      spoonful sweep dcp/unseen+source --grid refine.iterations=1,5 --grid refine.loss_on=all,last
+      spoonful sweep dcp/unseen+source --grid refine.iterations=1,5 --budget 10m
 
       spoonful sweep rpmnet/crop --seeds 3 --ray
     """

@@ -37,7 +37,7 @@ def train(
 
       spoonful train dcp/unseen+matches --data shapes/ --budget 10m
 
-      spoonful train rpmnet/crop --set refine=target --set optimizer.lr=3e-4 --out runs/mine
+      spoonful train rpmnet/crop --set refine=target --out runs/mine
 
       torchrun --nproc-per-node 4 -m spoonful.training dcp/unseen --out runs/four
     """

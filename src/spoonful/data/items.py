@@ -309,7 +309,7 @@ def _jittered(cloud: _Cloud, noise: Noise, rng: RandomState) -> _Cloud:
 
 
 def _in_one_frame(pair: ScanPair) -> tuple[_Cloud, _Cloud]:
-    """Both scans of a pair in the target's frame, where a protocol's pose then parts them."""
+    """Both scans of a pair in the target's frame; a protocol's pose then moves the source."""
     source = pair.pose.apply(pair.source)
     return _Cloud(source.cpu().numpy(), None), _Cloud(pair.target.cpu().numpy(), None)
 

@@ -381,7 +381,7 @@ def _compare(scene: Scene, sensor: Sensor, taken: Sequence[_Taken]) -> tuple[Ten
 def _met(
     scene: Scene, sensor: Sensor, pose: Pose, clouds: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Of each cloud the share that the sensor would see, and the share that it sees through."""
+    """The shares of each cloud that the sensor would see, and that it sees through."""
     points = torch.cat(list(clouds))
     away = (points - pose.translation).norm(dim=-1)
     inside = sensor.sees(pose.inverse().apply(points))

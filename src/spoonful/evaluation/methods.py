@@ -143,7 +143,7 @@ def tuned(name: str, protocol: str | None = None) -> Method:
 
 
 def identity(batch: Batch) -> Registration:
-    """No motion: what the errors are before anything is done.
+    """No motion: the errors before registration.
 
     >>> identity(Batch(torch.zeros(2, 5, 3), torch.zeros(2, 4, 3))).pose.rotation.shape
     torch.Size([2, 3, 3])
@@ -153,7 +153,7 @@ def identity(batch: Batch) -> Registration:
 
 
 def truth(batch: Batch) -> Registration:
-    """The true pose: what the Chamfer distances of a perfect answer are."""
+    """The true pose: the Chamfer distances of a perfect result."""
     return Registration(_true_pose(batch))
 
 

@@ -34,7 +34,7 @@ _PUBLISHED: dict[str, Callable[[], RegistrationModel]] = {
 
 
 class Scans(list[ScanPair]):
-    """Pairs of scans, with the name of what they are from."""
+    """Pairs of scans, with the name of their dataset."""
 
     def __init__(self, name: str, pairs: Iterable[ScanPair]) -> None:
         super().__init__(pairs)

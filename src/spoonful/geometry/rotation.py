@@ -147,7 +147,7 @@ def _by_svd(cross: Tensor) -> Tensor:
 
 
 def _least_turn(rotation: Tensor, axis: Tensor) -> Tensor:
-    """Of all `R Rot(axis, angle)` the one nearest the identity: its trace is the largest.
+    """The `R Rot(axis, angle)` nearest the identity: the one with the largest trace.
 
     The trace is a cos(angle) + b sin(angle) + constant.
     """

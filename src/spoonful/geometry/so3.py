@@ -61,7 +61,7 @@ def vee(matrix: Tensor) -> Tensor:
 
 
 def torque(rotation: Tensor, matrix: Tensor) -> Tensor:
-    """`vee(R^T A)`: the turn that A asks of R, as a vector in the frame that R maps from."""
+    """`vee(R^T A)`: the gradient of `tr(R^T A)` by a turn of R, in the frame that R maps from."""
     return torch.linalg.cross(matrix, rotation, dim=-1).sum(-2)
 
 

@@ -208,7 +208,7 @@ def _seen(
     generator: torch.Generator,
     device: torch.device,
 ) -> _Seen:
-    """All points, in their order, where there are few enough; else `most` of them at random."""
+    """All points in their order, or `most` of them at random if there are more."""
     full = at_least_float32(points.detach()).to(device)
     chosen = torch.arange(len(points))
     if len(points) > most:

@@ -151,7 +151,7 @@ def pose_losses(poses: Pose, truth: Pose, which: Literal["all", "last"]) -> Tens
 
 
 def cycle_loss(there: Pose, back: Pose, *, published: bool = False) -> Tensor:
-    """How far there and back again is from staying: `|R' R - I|^2 + |R' t + t'|^2`, mean squares.
+    """The cycle consistency loss: `|R' R - I|^2 + |R' t + t'|^2`, mean squares.
 
     Args:
         there: source to target, (B, 3, 3).
@@ -175,7 +175,7 @@ def cycle_loss(there: Pose, back: Pose, *, published: bool = False) -> Tensor:
 
 
 class Itself(nn.Module):
-    """The identity pointer of version 1: what is added to the embeddings is the embeddings."""
+    """The identity pointer of version 1: it adds the embeddings to themselves."""
 
     def forward(self, embeddings: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return `embeddings`."""

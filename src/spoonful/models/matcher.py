@@ -19,7 +19,7 @@ _EPS = 1e-5
 
 
 class Matching(NamedTuple):
-    """How source and target points correspond.
+    """The correspondences between source and target points.
 
     Attributes:
         shares: (B, N, M), how much of source point i goes to target point j; None where it was
@@ -82,7 +82,7 @@ class Matcher(nn.Module):
             return Matching(shares if keep_shares else None, total, columns, matches)
 
     def _fusible(self, log_affinity: Tensor, target: Tensor) -> bool:
-        """Whether the matrix need not exist: on a GPU, for points that get no gradient."""
+        """True if the matrix need not be stored: on a GPU, for points without a gradient."""
         return (
             self.iterations > 0
             and log_affinity.dtype == torch.float32

@@ -204,7 +204,7 @@ class PointNetLK(RegistrationModel):
 
 
 def _inverse(matrix: Tensor) -> Tensor:
-    """Of positive definite matrices (B, n, n), row by row, which needs no pivots.
+    """The inverses of positive definite matrices (B, n, n), by elimination without pivots.
 
     A library's factorisation cannot be part of a CUDA graph.
     """

@@ -1,4 +1,4 @@
-"""Where the numbers must stay exact: float32 islands inside a mixed-precision network.
+"""Run parts of a mixed-precision network in float32.
 
 Networks may run under `torch.autocast`; poses may not. The functions here cut geometry out of
 autocast, and keep coordinates away from matrix products, which obey the process-wide TF32 switch.

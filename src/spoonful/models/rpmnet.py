@@ -85,7 +85,7 @@ class RPMNet(RegistrationModel):
 
     @property
     def needs_normals(self) -> bool:
-        """Whether batches must bring normals."""
+        """True if batches must have normals."""
         return self.surroundings.ppf
 
     def forward(
@@ -164,7 +164,7 @@ class RPMNet(RegistrationModel):
         )
 
     def loss(self, output: Registration, batch: Batch) -> Tensor:
-        """How far points end up from where they belong, and how many go unmatched, as published.
+        """The published loss: distances of points to their true places, plus the unmatched share.
 
         `sum_i 0.5^(I-1-i) (point_loss_i + inlier_weight inlier_loss_i)` over I outer iterations,
         with the point loss of an iteration over the poses chosen by `loss_on`. This is
@@ -191,7 +191,7 @@ class RPMNet(RegistrationModel):
 
 
 def _unmatched(inliers: Tensor, mask: Tensor | None) -> Tensor:
-    """What points lack of one match each, on average: (B, I, N) to (I,)."""
+    """The mean of one less the sum of each point's matches: (B, I, N) to (I,)."""
     lack = 1 - inliers
     if mask is None:
         return lack.mean((0, 2))

@@ -55,7 +55,7 @@ class Matches(NamedTuple):
 
 
 class Deviation(NamedTuple):
-    """Standard deviations of a pose along its weakest axes, of the points' noise alone.
+    """Standard deviations of a pose along its least certain axes, from noise in the points.
 
     Attributes:
         degrees: of the rotation.
@@ -188,7 +188,7 @@ class Alignment:
 
     @cached_property
     def surface(self) -> SurfaceDistance:
-        """Point-to-plane distances of the inliers, measured when they are first asked for."""
+        """Point-to-plane distances of the inliers, computed at the first access."""
         return surface_distance(self.source.points, self.target.points, self.pose, self.radius)
 
     def apply(self, cloud: Any) -> Any:

@@ -207,7 +207,7 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
 
 
 def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
-    """Of poses that fit alike, as those of a symmetric object, the one near the start comes first.
+    """Put the pose near the start first among poses that fit equally well (symmetric objects).
 
     A bottle that stands in about the right place is not turned upside down.
     """
@@ -218,7 +218,7 @@ def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
-    """How large the clouds are; an error for those that cannot be registered."""
+    """The sizes of both clouds; raises if a cloud cannot be registered."""
     for name, cloud in zip(("source", "target"), clouds, strict=True):
         if len(cloud) < 3:
             raise ValueError(f"{name} must have at least three finite points, got {len(cloud)}")
@@ -248,14 +248,14 @@ def _measure(source: Tensor, target: Index, pose: Pose) -> _Measured:
 
 
 def _reason(search: Search, fit: FitStatistics) -> str:
-    """Why this pose and no other, in words, from what ranking and confidence use."""
+    """The evidence for the pose, in words."""
     words = (
-        f"{fit.support:.0f} of {len(search.evidence.source)} matches of similar surroundings agree "
-        f"with it; {fit.share:.0%} of the smaller cloud lies on the other, and where they come "
-        f"near each other {fit.agreement:.0%} of the surface agrees"
+        f"{fit.support:.0f} of {len(search.evidence.source)} feature matches agree with the pose; "
+        f"{fit.share:.0%} of the smaller cloud lies on the other; "
+        f"{fit.agreement:.0%} of the surface agrees where the clouds meet"
     )
     if fit.rivals and max(fit.rivals) > 0:
-        words += f"; the next different pose has {max(fit.rivals):.0%} of its score"
+        words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"
     return f"{words}."
 
 

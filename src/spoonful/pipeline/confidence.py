@@ -1,4 +1,4 @@
-"""What may be wrong with a pose: how likely it is right, and which motions it leaves open."""
+"""Estimate how likely a pose is right, and which motions the surfaces leave open."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _UNITS = {
 
 
 class FitStatistics(NamedTuple):
-    """What confidence is computed from; all are free of units.
+    """The numbers that confidence is computed from; none has a unit.
 
     Attributes:
         support: how many matches agree with the pose.
@@ -74,7 +74,7 @@ class FitStatistics(NamedTuple):
 
     @property
     def equals(self) -> int:
-        """How many clearly different poses fit about as well."""
+        """The number of clearly different poses that fit about as well."""
         return sum(rival >= AS_GOOD for rival in self.rivals)
 
 
@@ -201,7 +201,7 @@ def _axis(direction: Tensor) -> tuple[float, float, float]:
 def warnings_of(
     pair: Pair, fit: FitStatistics, freedom: Freedom, sizes: tuple[float, float]
 ) -> list[str]:
-    """What a user should know, one sentence each.
+    """The warnings about a result, one sentence each.
 
     Args:
         pair: the scans.
@@ -216,39 +216,38 @@ def warnings_of(
         # What lies on the other to the greater part is a part of it, and of the same scale.
         known = unit_ratio(sizes) if fit.share < PART else None
         what = (
-            f"perhaps {_UNITS[known]}: bring both to one unit first"
+            f"perhaps {_UNITS[known]}: convert both to one unit first"
             if known
-            else "unless one is a part of the other, bring both to one scale first"
+            else "unless one is a part of the other, convert both to one scale first"
         )
         found.append(
-            f"scales differ: the {larger} is {_times(ratio)} times as large as the other, and a "
-            f"rigid motion changes no scale; {what}"
+            f"scales differ: the {larger} is {_times(ratio)} times as large as the other; {what}"
         )
     for name, scan in (("source", pair.source), ("target", pair.target)):
         count = len(scan.points)
         if count < _FEW:
             voxels = "1 voxel" if count == 1 else f"{count} voxels"
             found.append(
-                f"few points: the {name} has {voxels} of {pair.voxel:.3g}, and fewer than {_FEW} "
-                "seldom determine a pose"
+                f"few points: the {name} has {voxels} of {pair.voxel:.3g}; "
+                f"fewer than {_FEW} are seldom enough for a pose"
             )
     kind = _shape(pair)
     if kind:
         found.append(kind)
     if freedom.slides:
         found.append(
-            "planar or prismatic geometry: the common surface does not hold the source from "
-            f"sliding along {_listed(freedom.slides)}"
+            "planar or prismatic geometry: the source can slide along "
+            f"{_listed(freedom.slides)} and still fit"
         )
     if freedom.turns:
         found.append(
-            "round or flat geometry: the common surface does not hold the source from turning "
-            f"about {_listed(freedom.turns)}"
+            "round or flat geometry: the source can turn about "
+            f"{_listed(freedom.turns)} and still fit"
         )
     if fit.through > _THROUGH:
         found.append(
-            f"free space: {fit.through:.0%} of a scan lies where the sensor of the other looked "
-            "through, if the sensors were at the origins of the files"
+            f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space "
+            "(if the sensors were at the origins of the files)"
         )
     # Where nothing meets, all poses are equally bad, which is no symmetry.
     if fit.equals and fit.share > 0:
@@ -263,7 +262,7 @@ def warnings_of(
 
 
 def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
-    """What was done with the clouds that is no reason to doubt, one sentence each.
+    """The notes on the input, one sentence each; they are no reason to doubt.
 
     >>> notes_of(Cloud(torch.eye(3), dropped=1200), Cloud(torch.eye(3)))
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
@@ -282,21 +281,21 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
 
 
 def _shape(pair: Pair) -> str:
-    """What a scan looks like as a whole, if that is a line or a plane."""
+    """A warning if a scan as a whole is a line or a plane; else ""."""
     for name, scan in (("source", pair.source), ("target", pair.target)):
         centred = (scan.points - scan.points.mean(0)).double()
         thin, middle, wide = (
             torch.linalg.eigvalsh(centred.mT @ centred).clamp_min(0).sqrt().tolist()
         )
         if middle < 0.03 * wide:
-            return f"line-like: the {name} does not determine the turn about its own line"
+            return f"line-like: the {name} can turn about its own line and still fit"
         if thin < 0.02 * wide:
-            return f"planar: the {name} is flat, and only its outline holds it in its plane"
+            return f"planar: the {name} is flat, so only its outline fixes its place in the plane"
     return ""
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
-    """What two sizes suggest about units; nothing if they are of one kind.
+    """A hint at different units from two sizes; "" if the sizes are similar.
 
     >>> units_hint((1.7, 1650.0))
     'the target is about 1000 times as large: perhaps millimetres and metres'

@@ -66,7 +66,7 @@ class Field:
 
 
 class View:
-    """What a sensor saw in each direction: the distance of the nearest point of its scan.
+    """The depth map of a sensor: the distance of the nearest point in each direction.
 
     Args:
         points: (N, 3) of the scan.
@@ -107,7 +107,7 @@ class View:
 
 
 class Fit(NamedTuple):
-    """How the points of one scan meet another scan, for H poses.
+    """The fit of one scan's points to another scan, for H poses.
 
     Attributes:
         near: (H, N) bool, which points have a partner: nearby, and with a parallel normal.

@@ -20,7 +20,7 @@ from spoonful.models.heads import rotation_from_xyzw
 
 
 def matrix_text(pose: Pose | Similarity) -> str:
-    """The 4x4 matrix, a row a line, as CloudCompare and `numpy.loadtxt` read it."""
+    """The 4x4 matrix, one row per line, as CloudCompare and `numpy.loadtxt` read it."""
     return "".join(" ".join(map(_text, row)) + "\n" for row in pose.matrix().tolist())
 
 

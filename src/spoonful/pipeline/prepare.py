@@ -149,7 +149,7 @@ def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
 
 
 def size_of(points: Tensor) -> float:
-    """How large a cloud is: the median distance from its median point, which no stray point moves.
+    """The size of a cloud: the median distance from its median point, robust to stray points.
 
     >>> size_of(torch.tensor([[0.0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [999, 0, 0]]))
     1.0

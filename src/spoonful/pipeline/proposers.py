@@ -1,4 +1,4 @@
-"""Where poses come from: one small function for each method, and the list that `auto` asks.
+"""Propose poses: one small function per method, and the list that `auto` uses.
 
 A proposer takes a `Search` and answers with poses between its two scans, in voxels. They need not
 be good: all are settled and judged alike. To add a method, write such a function and name it in
@@ -46,7 +46,7 @@ def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
 
 
 def from_start(search: Search, init: Pose | None) -> list[Proposal]:
-    """Where the clouds lie as they are given, or where the user says they belong."""
+    """The pose of the clouds as given, or the user's initial pose."""
     name = AS_GIVEN if init is None else "init"
     start = search.pair.frame.pose_in(Pose.identity(dtype=torch.float64) if init is None else init)
     return [Proposal(name, _one(start))]

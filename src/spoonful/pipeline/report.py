@@ -133,7 +133,7 @@ def show(alignment: Alignment, **options: Any) -> Path:
 def verdict(alignment: Alignment) -> Verdict:
     """The verdict, confident or doubtful, with a sentence."""
     if not answered(alignment):
-        return Verdict("No alignment found", False, "the source is shown where its file has it")
+        return Verdict("No alignment found", False, "the source was not moved")
     sure = f"estimated {share_text(alignment.confidence)} likely to be right"
     if alignment.confident:
         return Verdict("Confident", True, sure)
@@ -141,8 +141,9 @@ def verdict(alignment: Alignment) -> Verdict:
 
 
 def answered(alignment: Alignment) -> bool:
-    """False if no proposed pose fitted, so that the source stayed where it was given."""
-    return alignment.method != AS_GIVEN or alignment.confidence >= NOTHING
+    """False if no pose fitted: the source was not moved, or no point of it is near the target."""
+    moved = alignment.method != AS_GIVEN or alignment.confidence >= NOTHING
+    return moved and alignment.inlier_ratio > 0
 
 
 def share_text(share: float) -> str:

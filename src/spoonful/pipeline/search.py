@@ -108,7 +108,7 @@ class Judged:
 
 
 class Description(NamedTuple):
-    """What the search needs of one scan.
+    """The points and features of one scan that the search needs.
 
     Attributes:
         features: (N, D) the surroundings of each point of its grid.
@@ -188,7 +188,7 @@ class Search:
 
 
 def describe(scan: Scan) -> Description:
-    """What the search needs of one scan, whatever the other scan is."""
+    """Describe one scan for the search, independently of the other scan."""
     return Description(surroundings(scan), Field(scan.points, scan.normals))
 
 

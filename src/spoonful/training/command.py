@@ -16,13 +16,13 @@ from spoonful.workers import STOPPED
 HELP = {
     "preset": f"{', '.join(presets.names())}; +source, +target, +perturbed or +detached adds the "
     "layer, +matches a loss on the matches.",
-    "set": "Change a setting.",
+    "set": "Change a setting; may be repeated.",
     "config": "A YAML, TOML or JSON file of settings.",
-    "data": "The corpus: synthetic, a file or a folder, or its name.",
+    "data": "The shapes: synthetic, a dataset's name, a file or a folder.",
     "budget": "How long: 10m, '4000 steps' or '20 epochs'.",
     "seconds": "Stop this call after that time; run the same command to resume.",
-    "seed": "Of the weights and of the pairs.",
-    "out": "The folder of the run, or of all runs.",
+    "seed": "Seed of the weights and the pairs.",
+    "out": "Folder of the run; for a sweep, of all runs.",
     "quiet": "Show no progress.",
 }
 
@@ -36,7 +36,7 @@ def configure(
     seed: int | None = None,
     corpus: str | None = None,
 ) -> Config:
-    """The configuration that a command line asks for; a later option overrides an earlier one.
+    """The configuration for a command line; a later option overrides an earlier one.
 
     Args:
         preset: the name of a preset; None for the defaults.
@@ -106,6 +106,6 @@ def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool)
             cells = ("-" if value is None else f"{value:.4f}{unit}" for value in values)
             print(f"{name.removesuffix('_degrees'):24}" + "".join(f"{cell:>12}" for cell in cells))
     weights = folder / checkpoint.BEST
-    there = weights if weights.is_file() else f"none before a validation; checkpoints in {folder}"
-    print(f"weights  {there}")
+    none_yet = f"none before the first validation; checkpoints in {folder}"
+    print(f"weights  {weights if weights.is_file() else none_yet}")
     return STOPPED if limit is None and not result.finished else 0

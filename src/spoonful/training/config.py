@@ -142,7 +142,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Runtime:
-    """The execution of the run; these settings change what is learned by rounding alone."""
+    """The execution of the run; these settings change results by rounding only."""
 
     device: str = "auto"
     """"auto" takes an accelerator if there is one."""
@@ -215,7 +215,7 @@ class Config:
 
 
 def from_dict(values: Mapping[str, Any], base: Config | None = None) -> Config:
-    """A configuration from nested dictionaries; what they leave out is as in `base`.
+    """A configuration from nested dictionaries; missing settings are those of `base`.
 
     >>> from_dict({"optimizer": {"lr": 0.01}}).optimizer.lr
     0.01

@@ -103,6 +103,8 @@ class Display:
         if self._rewrites:
             self._open = True
             width = shutil.get_terminal_size().columns - 1
+            while len(line) > width and "  " in line:  # drop the last part
+                line = line.rpartition("  ")[0]
             print(f"{_CLEAR}{line[:width]}", end="", file=sys.stderr, flush=True)
         elif not self.quiet and (last or time.monotonic() - self._last > _PAUSE):
             self._last = time.monotonic()
@@ -112,7 +114,7 @@ class Display:
         self, done: int, total: int | None, loss: float, speed: float, left: float | None
     ) -> str:
         pairs = f"{speed:.0f}" if speed >= 10 else f"{speed:.2g}"
-        # The least important part is last, where a narrow terminal cuts the line.
+        # A narrow terminal drops the last parts.
         return (
             f"step {done}/{total or '?'}"
             + ("" if left is None else f"  {clock(left)} left")

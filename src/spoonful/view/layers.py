@@ -147,7 +147,7 @@ class Fact:
 
     @property
     def gap(self) -> str:
-        """What stands between a number and its unit: nothing before a degree sign."""
+        """The space between a number and its unit; "" before a degree sign."""
         return "" if self.unit.startswith("°") or not self.unit else "\N{NO-BREAK SPACE}"
 
 

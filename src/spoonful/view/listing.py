@@ -100,7 +100,7 @@ def write_listing(
 
 
 def _kind(rows: Sequence[Sequence[Cell]], column: int) -> str:
-    """How a column looks: marks, numbers, sentences or words."""
+    """The style of a column: marks, numbers, sentences or words."""
     cells = [row[column] for row in rows]
     if any(cell.mark for cell in cells):
         return "mark"

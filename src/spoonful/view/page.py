@@ -365,7 +365,7 @@ def _middle(clouds: Sequence[Tensor]) -> Tensor:
 
 
 def _pack(points: Tensor) -> dict[str, Any]:
-    """(N, 3) as little-endian 16-bit steps of their box; wrong by at most half a step an axis."""
+    """(N, 3) as little-endian 16-bit steps of their box; off by at most half a step per axis."""
     low, high = points.amin(dim=0), points.amax(dim=0)
     step = (high - low) / 65535
     steps = ((points - low) / step.where(step > 0, 1.0)).round()

@@ -186,7 +186,7 @@ def _from_text(header: _Header, vertices: int) -> _Found:
 
 
 def _from_binary(header: _Header, vertices: int) -> _Found:
-    """The bytes of vertices and faces; what follows the last of them is never read."""
+    """The bytes of vertices and faces; bytes after them are not read."""
     order = ENCODINGS[header.encoding]
     last = max(i for i, element in enumerate(header.elements) if element.wanted)
     columns: dict[str, NDArray[Any]] = {}

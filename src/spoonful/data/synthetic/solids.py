@@ -35,7 +35,7 @@ class Surface(IntEnum):
 
 
 class Body(IntEnum):
-    """The kinds of parts; `Part.measures` says what their inside is.
+    """The kinds of parts; `Part.measures` defines their inside.
 
     BOX: one row, half of each side. PRISM: height and taper, then the corners. REVOLVED: the
     corners (radius, z). TUBE: rows (x, y, z, radius) along the path. Polygons run

@@ -1,4 +1,4 @@
-"""The compiled C of pose_head.c: where it lies, how it is called, and what to do if it is missing.
+"""Find and load the compiled pose_head.c, and report why it is missing.
 
 The package's build compiles it (hatch_build.py) and puts it beside this file; nothing is compiled
 at run time. Without it torch's own operations do the work.

@@ -274,7 +274,7 @@ def _by_reference(
 def _size(
     source: Tensor, start: Tensor | None, offsets: Tensor | None, plan: Plan
 ) -> tuple[int, int, int]:
-    """How many clouds, points a cloud (in all, if packed), and starts a cloud."""
+    """The numbers of clouds, of points per cloud (in all, if packed), and of starts per cloud."""
     points = source.shape[-2]
     starts = start.shape[-3] if start is not None and plan.start == "perturbed" else 1
     clouds = source.numel() // (3 * points) if offsets is None else len(offsets) - 1

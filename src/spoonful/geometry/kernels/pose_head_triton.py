@@ -361,7 +361,7 @@ def _largest(a):
 
 @triton.jit
 def _plus_projection(q, v, chosen):
-    """q, plus what (1, 0, 0, 0) has along v, if v is chosen."""
+    """q, plus the projection of (1, 0, 0, 0) on v if v is chosen."""
     along = tl.where(chosen, v[0], 0.0)
     return q[0] + along * v[0], q[1] + along * v[1], q[2] + along * v[2], q[3] + along * v[3]
 
@@ -375,7 +375,7 @@ def _where4(condition, a, b):
 
 @triton.jit
 def _turn(R, H, change, EPS: tl.constexpr):
-    """How the best rotation follows a change of H; also how its gradient goes back to H."""
+    """The change of the best rotation for a change of H; its own adjoint, so also the gradient."""
     K = _matmul(_transpose(R), H)
     inverse = _spread_inverse(_scale9(_add9(K, _transpose(K)), 0.5), EPS)
     return _turned(R, _matvec(inverse, _torque(R, change)))
@@ -468,7 +468,7 @@ def _unstep(H, P, R, after, pull, TARGET: tl.constexpr):
 
 @triton.jit
 def _extent(offsets, cloud, points):
-    """Where a cloud begins among all points, and how many it has.
+    """The index of a cloud's first point, and its number of points.
 
     Packed clouds have offsets, and their own sizes; `points` is then the number of all.
     """
@@ -512,7 +512,7 @@ def _weights(weights, first, index, kept, dtype: tl.constexpr):
 
 @triton.jit
 def _less(cloud, first, index, kept, origin):
-    """A block of points less an origin; 0 where there is no point, whatever is stored there."""
+    """A block of points less an origin; 0 if there is no point."""
     at = cloud + 3 * (first + index)
     x = tl.load(at, mask=kept, other=0) - origin[0]
     y = tl.load(at + 1, mask=kept, other=0) - origin[1]
@@ -723,7 +723,7 @@ def _best_translation(R, source_mean, target_mean):
 
 @triton.jit
 def _first_pose(cloud, starts, iterations, START: tl.constexpr):
-    """Where a cloud's poses begin."""
+    """The index of a cloud's first pose."""
     if START == "given":
         return cloud * iterations * starts
     else:
@@ -732,7 +732,7 @@ def _first_pose(cloud, starts, iterations, START: tl.constexpr):
 
 @triton.jit
 def _start_rotation(start, at, R, START: tl.constexpr):
-    """Where a refinement starts: what is given, or Kabsch's rotation, perhaps turned."""
+    """The start of a refinement: a given rotation, or Kabsch's, perhaps turned."""
     if START == "given":
         return _load9(start + 9 * at)
     elif START == "perturbed":

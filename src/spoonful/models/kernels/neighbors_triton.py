@@ -73,7 +73,7 @@ def knn(
     OWN: tl.constexpr,
     ALL: tl.constexpr,  # at least `points`
 ):
-    """For OWN points their k nearest, one after the other; itself where there are too few."""
+    """The k nearest of OWN points, one after the other; the point itself if there are too few."""
     item = tl.program_id(0).to(tl.int64)
     cloud += item * points * 3
     index += item * points * k

@@ -1,4 +1,4 @@
-"""Sinkhorn's steps and what is read off its matrix, in Triton: the matrix itself is never written.
+"""Sinkhorn's steps and sums over its matrix, in Triton; the matrix itself is never stored.
 
 After every step the matrix is `exp(A + u_i + v_j)` (sinkhorn.py). A step reads A once and writes
 one of the two potentials; so does its gradient. The last pass back writes the gradient at A.
