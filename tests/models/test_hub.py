@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import shutil
 import sys
 from functools import partial
@@ -18,7 +20,7 @@ from models.helpers import small_dcp
 from spoonful.extras import MissingExtra
 from spoonful.geometry import SpoonfulLayer
 from spoonful.models import DCP, PointNetLK, RegistrationModel, hub
-from spoonful.models.checkpoints import DamagedFile, write_tensors
+from spoonful.models.checkpoints import DamagedFile, read_tensors, write_tensors
 
 pytest.importorskip("safetensors")
 
@@ -181,6 +183,18 @@ def test_what_cannot_be_saved_or_loaded_says_why(saved, tmp_path):
     write_tensors(tmp_path / "odd.safetensors", {}, {"model": '{"class": "DCP", "arguments": 3}'})
     with pytest.raises(DamagedFile, match="describes no model"):
         DCP.from_pretrained(tmp_path / "odd.safetensors")
+
+
+@pytest.mark.parametrize("name", ["n_blocks", "emb_dims", "n_heads"])
+@pytest.mark.parametrize("value", [10**9, 10**30, -1, "x"])
+def test_crafted_arguments_raise_one_error_before_memory_is_allocated(saved, name, value):
+    _, folder = saved
+    tensors, text = read_tensors(folder / hub.FILE)
+    about = json.loads(text["model"])
+    about["arguments"][name] = value
+    write_tensors(folder / hub.FILE, tensors, {"model": json.dumps(about)})
+    with pytest.raises(ValueError, match=re.escape(str(folder / hub.FILE))):
+        RegistrationModel.from_pretrained(folder)
 
 
 def test_a_full_disk_leaves_the_old_file(saved, monkeypatch):

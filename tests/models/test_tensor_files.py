@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from torch import nn
 
 from spoonful.models import DCP, load_published
 from spoonful.models.checkpoints import DamagedFile, read_tensors, write_tensors
@@ -78,7 +79,8 @@ def complaint(path, model) -> str:
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".t7"])
 def test_damaged_published_files_raise_one_class_of_error_with_their_name(tmp_path, suffix):
-    model = DCP(emb_dims=8, ff_dims=8, n_heads=2, embedding="pointnet")
+    # So few weights that most changes are to names, shapes and opcodes.
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     path = tmp_path / f"dcp{suffix}"
     if suffix == ".t7":
         torch.save(model.state_dict(), path, _use_new_zipfile_serialization=False)
@@ -88,7 +90,7 @@ def test_damaged_published_files_raise_one_class_of_error_with_their_name(tmp_pa
     generator = torch.Generator().manual_seed(0)
     for _ in range(200):
         content = bytearray(whole)
-        for place in torch.randint(len(whole), (8,), generator=generator).tolist():
+        for place in torch.randint(len(whole), (2,), generator=generator).tolist():
             content[place] = int(torch.randint(256, (), generator=generator))
         cut = int(torch.randint(len(whole), (), generator=generator))
         for damaged in (content, whole[:cut]):

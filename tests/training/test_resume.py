@@ -184,7 +184,10 @@ def one_step(tmp_path_factory):
 
 
 @pytest.mark.parametrize("change", [None, torch.zeros(3)], ids=["missing", "shape"])
-@pytest.mark.parametrize("name", ["random.pairs", "model.", "average.", "adam.exp_avg."])
+@pytest.mark.parametrize(
+    "name",
+    ["random.pairs", "random.cpu.0", "model.", "average.", "adam.step.", "adam.exp_avg."],
+)
 def test_a_crafted_checkpoint_raises_one_error_with_its_name(one_step, name, change):
     path, tensors, text = one_step
     name = next(other for other in tensors if other.startswith(name))
@@ -208,7 +211,7 @@ def test_crafted_text_in_a_checkpoint_raises_one_error_with_its_name(one_step, p
 
 def test_crafted_sizes_of_a_model_are_refused_before_memory_is_allocated(one_step):
     path, tensors, text = one_step
-    for settings in ({"emb_dims": 65536}, {"n_heads": 3}):
+    for settings in ({"emb_dims": 65536}, {"n_heads": 3}, {"n_blocks": 65536}):
         config = json.loads(text["config"])
         config["dcp"] |= settings
         write_tensors(path, tensors, {**text, "config": json.dumps(config)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import ipaddress
 import logging
 import socket
@@ -87,6 +88,7 @@ def serve_command(
     class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            gc.freeze()  # a collection of all imported modules takes 0.1 s, and clients wait
             if not self.should_exit:
                 console.print(f"Spoonful is at [bold]{address}[/bold]  (Ctrl-C stops it)")
                 if open_browser:

@@ -6,12 +6,13 @@ import hashlib
 import io
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from spoonful.extras import require
 from spoonful.files import write_whole
@@ -59,6 +60,38 @@ def load_published(path: str | Path, model: Model) -> Model:
         raise FileNotFoundError(f"no checkpoint at {path}")
     content = read_tensors(path)[0] if path.suffix == ".safetensors" else read_pickled(path)
     fit(model, _state_dict(content, path), path)
+    return model
+
+
+def built(make: Callable[[], Model], state: Mapping[str, Tensor], path: Path) -> Model:
+    """The model that `make` builds from a file's settings, with the file's weights.
+
+    It is built on the meta device first, with a limit on its parameters: a crafted file cannot
+    make it allocate much more memory than the file's own tensors take.
+
+    Raises:
+        DamagedFile: the settings are not those of a model.
+        ValueError: the weights are those of another model.
+    """
+    count, most = 0, 2 * len(state) + 100  # a constructor may replace some
+
+    def counted(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count > most:
+            raise ValueError(f"its settings need more than {most} tensors, it has {len(state)}")
+
+    hook = register_module_parameter_registration_hook(counted)
+    try:
+        with torch.device("meta"):
+            empty = make()
+    except Exception as error:  # constructors raise errors of many classes for crafted settings
+        raise DamagedFile(f"{path} describes no model of this version: {error}") from error
+    finally:
+        hook.remove()
+    check_fit(empty, state, path)
+    model = make()
+    fit(model, state, path)
     return model
 
 

@@ -22,7 +22,7 @@ from spoonful.data.places import cache
 from spoonful.extras import require
 from spoonful.files import write_whole
 from spoonful.geometry import SpoonfulLayer
-from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
+from spoonful.models.checkpoints import DamagedFile, built, read_tensors, write_tensors
 from spoonful.names import named
 
 FILE, CARD = "model.safetensors", "README.md"
@@ -87,11 +87,10 @@ def load(where: str | os.PathLike[str], kind: type[Model]) -> Model:
     try:
         about = json.loads(text["model"])
         arguments = {name: _built(value) for name, value in about["arguments"].items()}
-        model = named(about["class"], kinds, what=f"{kind.__name__} class")(**arguments)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        chosen = named(about["class"], kinds, what=f"{kind.__name__} class")
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DamagedFile(f"{path} describes no model of this version: {error}") from error
-    fit(model, tensors, path)
-    return model
+    return built(lambda: chosen(**arguments), tensors, path)
 
 
 def push(folder: Path, repo: str, *, private: bool = False) -> str:

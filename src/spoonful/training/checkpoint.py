@@ -24,7 +24,7 @@ from torch import Tensor
 
 from spoonful.data.protocols import Protocol
 from spoonful.models import RegistrationModel
-from spoonful.models.checkpoints import DamagedFile, check_fit, fit, read_tensors, write_tensors
+from spoonful.models.checkpoints import DamagedFile, built, read_tensors, write_tensors
 from spoonful.training import build
 from spoonful.training.config import Config, flat, from_dict
 from spoonful.training.step import under
@@ -222,14 +222,8 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Registra
     path = Path(path)
     if path.is_dir() and (path / BEST).is_file():
         path = path / BEST
-    checkpoint = load(path)
-    try:
-        with torch.device("meta"):  # a crafted file could ask for more memory than there is
-            check_fit(build.model(checkpoint.config), checkpoint.weights(), checkpoint.path)
-        model = build.model(checkpoint.config)
-    except (ValueError, RuntimeError) as error:
-        raise DamagedFile(f"{checkpoint.path}: {error}") from error
-    fit(model, checkpoint.weights(), checkpoint.path)
+    found = load(path)
+    model = built(lambda: build.model(found.config), found.weights(), found.path)
     return model.to(device).eval()
 
 

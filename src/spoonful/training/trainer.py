@@ -534,13 +534,16 @@ class Trainer:
             self.progress.total = self._planned()
         rank = self.group.rank
         try:
-            self.stepper.restore(found.tensors)
+            self.stepper.restore(found.tensors, self.progress.step)
             self.pairs.generator.set_state(found.tensors["random.pairs"])
-            if f"random.cpu.{rank}" in found.tensors:
+            # The number of processes and the device may have changed since.
+            if rank == 0 or f"random.cpu.{rank}" in found.tensors:
                 torch.set_rng_state(found.tensors[f"random.cpu.{rank}"])
             if self.device.type == "cuda" and f"random.cuda.{rank}" in found.tensors:
                 torch.cuda.set_rng_state(found.tensors[f"random.cuda.{rank}"], self.device)
-        except (KeyError, RuntimeError, TypeError) as error:
+        except KeyError as error:
+            raise DamagedFile(f"{found.path} cannot be resumed: it has no {error}") from error
+        except (RuntimeError, TypeError) as error:
             raise DamagedFile(f"{found.path} cannot be resumed: {error}") from error
 
     def _result(self, *, finished: bool) -> TrainingResult:
