@@ -195,7 +195,30 @@ def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
 
 def lines_of(out: Path) -> int:
     """Complete rows of registered pairs."""
-    return sum(path.read_text().count("\n") for path in out.glob("work/registering-*.jsonl"))
+    return sum(path.read_text().count('"confidence"') for path in out.glob("work/parts/*.jsonl"))
+
+
+# Ray's own use of its deprecated names.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+@pytest.mark.slow
+def test_a_cluster_finds_the_poses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # it would stop busy processes
+    truth = write_views(tmp_path, 2)
+    monkeypatch.chdir(tmp_path)  # Ray's processes have another folder of their own
+    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
+    try:
+        found = align(["view_0.ply", "view_1.ply"], "out", cluster=True)
+    finally:
+        ray.shutdown()
+    assert found.groups == [["view_0", "view_1"]]
+    assert lines_of(tmp_path / "out") == 1
+    right = truth["view_0"].inverse().compose(truth["view_1"])
+    degrees, distance = off_by(found.poses["view_1"], right)
+    assert degrees < 2
+    assert distance < 0.15
 
 
 def measured(

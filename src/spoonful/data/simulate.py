@@ -630,7 +630,7 @@ def _street(rng: np.random.Generator, scans: int, step: float) -> Scene:
                 x = ends[1] + rng.choice([0.0, 2.0, 5.0])
             kerb = quarter(number, [(0, side * 4.5, 0), (long, side * 6.5, 0)])
             make.furnish(kerb.min(0), kerb.max(0), round(long / 12), 3.0)
-    along = 4 * (np.arange(scans) + rng.uniform(-0.2, 0.2, scans)) / scans % 4
+    along = 4 * (np.arange(scans) + rng.uniform(-0.2, 0.2, scans)) / long % 4
     stand = np.column_stack([long * (along % 1), rng.uniform((-1, 1.5), (1, 2.2), (scans, 2))])
     turn = np.radians(rng.uniform(-40, 40, scans))
     gaze = stand + np.stack([np.cos(turn), np.sin(turn), np.full(scans, -0.1)], 1)
