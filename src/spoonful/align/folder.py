@@ -362,6 +362,14 @@ class _Stages:
     up: str | None
     seed: int
 
+    def finish(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
+        """The row of each job, by its id, if none of them failed."""
+        rows = self.run(stage, jobs, task)
+        for name, row in rows.items():
+            if row["status"] == "failed":
+                raise RuntimeError(f"{stage} {name.split()[0]} failed: {row['message']}")
+        return rows
+
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
         """The row of each job, by its id; only jobs without a row are run."""
         given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
@@ -435,7 +443,11 @@ def _register(
     else:
         own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
-        pairs = similar([described[name, own[name]] for name in names], _SIMILAR)
+        pairs = similar(
+            {name: described[name, own[name]] for name in names},
+            _SIMILAR,
+            functools.partial(stages.finish, "comparing"),
+        )
     rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
     tried = [pair for pair in pairs if _comparable(*rows[pair])]
     edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
@@ -526,10 +538,7 @@ def _describe(
         files[name, edge] = path
         turn = zlib.crc32(Path(stored).name.encode())
         jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
-    for row in stages.run("describing", jobs, describe_scan).values():
-        if row["status"] == "failed":
-            name = row["id"].partition("\t")[0]
-            raise RuntimeError(f"describing {name} failed: {row['message']}")
+    stages.finish("describing", jobs, describe_scan)
     return files
 
 
