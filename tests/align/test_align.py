@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -244,6 +245,23 @@ def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
     assert {k for k, kept in enumerate(found.kept) if not kept} == wrong
     for k in range(8):
         assert max(off_by(found.poses[k], truth[0].inverse().compose(truth[k]))) < 1e-3
+
+
+def test_wrong_edges_across_a_long_ring_do_not_fold_it() -> None:
+    count, generator = 40, torch.Generator().manual_seed(0)
+    truth = []
+    for k in range(count):
+        angle = 2 * math.pi * k / count
+        place = 30 * torch.tensor([math.cos(angle), math.sin(angle), 0], dtype=torch.float64)
+        truth.append(Pose(random_pose(generator).rotation, place))
+    near = [(k, (k + step) % count) for k in range(count) for step in (1, 2)]
+    edges = measured(truth, near)
+    for k in range(15):
+        ends = (k, k + 12 + k % 7)
+        edges.append(Edge(*ends, random_pose(generator), edges[0].covariance, 0.95))
+    found = solve(count, edges)
+    assert found.groups == [list(range(count))]
+    assert found.kept == [True] * len(near) + [False] * 15
 
 
 def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:

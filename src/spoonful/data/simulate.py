@@ -601,15 +601,15 @@ def _street(rng: np.random.Generator, scans: int, step: float) -> Scene:
     middle, beside = np.array([long / 2, long / 2, 0]), wide / 2
     make.slab((-60, -60, -_WALL), (long + 60, long + 60, 0))
 
-    def quarter(number: int, places: Numbers) -> np.ndarray:
+    def quarter(number: int, places: Sequence[Numbers] | np.ndarray) -> np.ndarray:
         """Places beside the first of the four parts of the street, beside another one."""
         turn = _motion(90 * number, 0, 0, middle)
         found: np.ndarray = turn.apply(torch.tensor(np.array(places, float))).numpy()
         return found
 
-    def slab(number: int, low: Numbers, high: Numbers) -> None:
-        corners = quarter(number, [low, high])
-        make.slab(corners.min(0), corners.max(0))
+    def slab(number: int, *corners: Numbers) -> None:
+        turned = quarter(number, corners)
+        make.slab(turned.min(0), turned.max(0))
 
     for number in range(4):
         # The street runs along x, from 0 to `long`, about y = 0. The block is at y > 0.
@@ -634,8 +634,9 @@ def _street(rng: np.random.Generator, scans: int, step: float) -> Scene:
     stand = np.column_stack([long * (along % 1), rng.uniform((-1, 1.5), (1, 2.2), (scans, 2))])
     turn = np.radians(rng.uniform(-40, 40, scans))
     gaze = stand + np.stack([np.cos(turn), np.sin(turn), np.full(scans, -0.1)], 1)
-    ends = zip(along.astype(int), np.stack([stand, gaze], 1), strict=True)
-    return make.scene(np.array([quarter(number, both) for number, both in ends]), middle)
+    both = np.stack([stand, gaze], 1)
+    path = [quarter(number, each) for number, each in zip(along.astype(int), both, strict=True)]
+    return make.scene(np.array(path), middle)
 
 
 SCENES: dict[str, Callable[[np.random.Generator, int, float], Scene]] = {
