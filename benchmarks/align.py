@@ -1,8 +1,8 @@
 """Are scans put together rightly, how fast, and are wrong pairs found?
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
-    spoonful data simulate building --kind building --sensor lidar --scans 200
-    python benchmarks/align.py --sets simulated --simulated building [--order sequence]
+    spoonful data simulate street --kind street --sensor lidar --scans 200
+    python benchmarks/align.py --sets --simulated street [--order sequence]
 
 SCANS is the folder of `benchmarks/scans.py`. Every scan is turned and shifted at random first, and
 its normals are left out. The sets:
@@ -13,8 +13,8 @@ its normals are left out. The sets:
 - `both`: both folders thrown together. There must be two groups. Pairs within a folder are taken
   from the sets before, if these are measured too; the time is then that of the rest.
 - `apart`: one scan of each source of `pairs`, brought to one size. Nothing belongs together.
-- `simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is right within
-  5 degrees and 0.3 m.
+- each folder of `--simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is
+  right within 5 degrees and 0.3 m. A street is one large scene; the rooms of a building look alike.
 
 The error of a pose is that after the frame is fitted to the truth of the whole group: the turn in
 degrees, and the distance of the scan's centroid.
@@ -25,9 +25,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import tempfile
 import time
+from collections import Counter
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,15 +41,41 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from _harness import machine, save, table
 from spoonful.align.folder import ORDERS, Aligned, align
+from spoonful.align.graph import parts
 from spoonful.align.outputs import write
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
 
 SETS = ("kitchen", "bunny", "both", "apart")
-MORE = "simulated"
 # A pair is right within these: degrees, and a distance in metres.
-RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01), MORE: (5.0, 0.3)}
+RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01)}
+SIMULATED = (5.0, 0.3)
 COUNT = 10  # scans that share nothing
+OVERLAP = 0.3  # simulated pairs that share at least this are true candidates
+
+
+class Clock:
+    """The processor time of each stage: of this process and of its workers."""
+
+    def __init__(self) -> None:
+        self.stages: Counter[str] = Counter()
+        self.stage, self.last = "reading", self.now()
+
+    def now(self) -> float:
+        """Seconds of all cores. Workers are children of multiprocessing's fork server."""
+        seconds = time.process_time()
+        server = getattr(forkserver._forkserver, "_forkserver_pid", None)
+        if server is not None:
+            fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+            seconds += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return seconds
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Start another stage; `align` calls this."""
+        if stage != self.stage:
+            now = self.now()
+            self.stages[self.stage] += now - self.last
+            self.stage, self.last = stage, now
 
 
 class Scan(NamedTuple):
@@ -100,9 +129,10 @@ def apart(root: Path) -> list[Scan]:
 
 def simulated(folder: Path) -> list[Scan]:
     scans = json.loads((folder / "scene.json").read_text())["scans"]
+    RIGHT[folder.name] = SIMULATED
     return [
         Scan(
-            MORE,
+            folder.name,
             Path(scan["file"]).stem,
             read_cloud(folder / scan["file"]),
             Pose.from_matrix(torch.tensor(scan["pose"], dtype=torch.float64)),
@@ -172,17 +202,20 @@ def errors(
 
 
 def measure(
-    kind: str, scans: list[Scan], place: Path, workers: int, seed: int, order: str = "any"
-) -> list[str]:
+    kind: str, scans: list[Scan], place: Path, workers: int, seed: int, order: str
+) -> tuple[list[str], Aligned]:
     kinds = list(dict.fromkeys(scan.kind for scan in scans))
     truth = {}
     for part in kinds:
         (place / part).mkdir(exist_ok=True)
         truth |= scatter([scan for scan in scans if scan.kind == part], place / part, seed)
-    began = time.perf_counter()
+    began, clock = time.perf_counter(), Clock()
     # One folder for all: `both` takes the pairs of either folder from the sets before.
-    found = align([place / part for part in kinds], place / "out", order=order, workers=workers)
-    write(found, place / "out")
+    folders = [place / part for part in kinds]
+    found = align(folders, place / "out", order=order, workers=workers, progress=clock.tell)
+    write(found, place / "out", progress=clock.tell)
+    clock.tell("end", 1, 1)
+    print("  CPU s:", {stage: round(cpu, 1) for stage, cpu in clock.stages.items()}, flush=True)
     seconds = time.perf_counter() - began
     right = [pair_right(found, k, truth) for k in range(len(found.pairs))]
     before = [k for k, pair in enumerate(found.pairs) if pair.confidence >= 0.7]
@@ -199,7 +232,7 @@ def measure(
         mean = f"{unit * rms:.2f} {name}"
     for doubt in found.doubts:
         print(f"  {kind}: {doubt}", flush=True)
-    return [
+    row = [
         kind,
         str(len(scans)),
         groups,
@@ -211,42 +244,66 @@ def measure(
         f"{sum(right[k] for k in before)} / {sum(not right[k] for k in before)}",
         f"{sum(right[k] for k in after)} / {sum(not right[k] for k in after)}",
         f"{seconds:.0f} s",
+        f"{clock.stages.total():.0f} s",
     ]
+    return row, found
+
+
+def candidates(folder: Path, found: Aligned) -> str:
+    """How many of the pairs that overlap were tried, in words."""
+    scans = json.loads((folder / "scene.json").read_text())
+    number = {Path(scan["file"]).stem: k for k, scan in enumerate(scans["scans"])}
+    true = {
+        frozenset(Path(pair[end]).stem for end in ("source", "target"))
+        for pair in scans["pairs"]
+        if pair["overlap"] >= OVERLAP
+    }
+    tried = {frozenset((pair.source, pair.target)) for pair in found.pairs}
+    joined = parts(len(number), [tuple(number[name] for name in pair) for pair in tried & true])
+    return (
+        f"{len(tried)} pairs tried, {len(tried & true)} of them overlap by {OVERLAP} or more, of "
+        f"{len(true)} such pairs; they connect {max(map(len, joined))} of {len(number)} scans"
+    )
 
 
 COLUMNS = [
     "set", "scans", "groups", "groups of two things", "largest turn error, degrees",
     "largest distance", "rms distance (ATE)", "pairs tried", "confident pairs right / wrong",
-    "kept pairs right / wrong", "time",
+    "kept pairs right / wrong", "time", "CPU time",
 ]  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--simulated", type=Path)
-    parser.add_argument("--sets", nargs="+", choices=[*SETS, MORE], default=SETS)
+    parser.add_argument("--simulated", type=Path, nargs="+", default=[])
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS)
     parser.add_argument("--order", choices=ORDERS, default="any")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--place", type=Path, help="A folder to resume in.")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
-    for kind in options.sets:
-        if (options.simulated if kind == MORE else options.data) is None:
-            parser.error(f"{kind} needs {'--simulated' if kind == MORE else '--data'}")
+    if options.sets and options.data is None:
+        parser.error("--sets needs --data")
     makers = {
         "kitchen": kitchen,
         "bunny": bunny,
         "both": lambda root: [*kitchen(root), *bunny(root)],
         "apart": apart,
     }
-    rows = []
-    with tempfile.TemporaryDirectory() as place:
+    rows, notes = [], []
+    settings = (options.workers, options.seed, options.order)
+    with tempfile.TemporaryDirectory() as empty:
+        place = options.place or Path(empty)
         for kind in options.sets:
-            scans = simulated(options.simulated) if kind == MORE else makers[kind](options.data)
-            options_of = (options.workers, options.seed, options.order)
-            rows.append(measure(kind, scans, Path(place), *options_of))
+            rows.append(measure(kind, makers[kind](options.data), place, *settings)[0])
             print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
+        for folder in options.simulated:
+            row, found = measure(folder.name, simulated(folder), place, *settings)
+            rows.append(row)
+            notes.append(f"{folder.name}: {candidates(folder, found)}.\n")
+            print(dict(zip(COLUMNS, rows[-1], strict=True)), notes[-1], flush=True)
     text = table(COLUMNS, rows)
     print(text)
     if options.save:
@@ -257,7 +314,7 @@ def main() -> None:
             f"`python benchmarks/align.py {command}`\n\n{machine('cpu')}\n\n{text}\n\n"
             "Time is the wall clock from the files to all results. Confident pairs are those with "
             "a confidence of 0.7 and more by themselves; kept pairs are those of the pose graph. "
-            "The head of the script says what the sets are.\n",
+            "The head of the script says what the sets are.\n\n" + "\n".join(notes),
         )
         print(f"wrote {path}")
 

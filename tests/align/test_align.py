@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -195,7 +196,30 @@ def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
 
 def lines_of(out: Path) -> int:
     """Complete rows of registered pairs."""
-    return sum(path.read_text().count("\n") for path in out.glob("work/registering-*.jsonl"))
+    return sum(path.read_text().count('"confidence"') for path in out.glob("work/parts/*.jsonl"))
+
+
+# Ray's own use of its deprecated names.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+@pytest.mark.slow
+def test_a_cluster_finds_the_poses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # it would stop busy processes
+    truth = write_views(tmp_path, 2)
+    monkeypatch.chdir(tmp_path)  # Ray's processes have another folder of their own
+    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
+    try:
+        found = align(["view_0.ply", "view_1.ply"], "out", cluster=True)
+    finally:
+        ray.shutdown()
+    assert found.groups == [["view_0", "view_1"]]
+    assert lines_of(tmp_path / "out") == 1
+    right = truth["view_0"].inverse().compose(truth["view_1"])
+    degrees, distance = off_by(found.poses["view_1"], right)
+    assert degrees < 2
+    assert distance < 0.15
 
 
 def measured(
@@ -221,6 +245,23 @@ def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
     assert {k for k, kept in enumerate(found.kept) if not kept} == wrong
     for k in range(8):
         assert max(off_by(found.poses[k], truth[0].inverse().compose(truth[k]))) < 1e-3
+
+
+def test_wrong_edges_across_a_long_ring_do_not_fold_it() -> None:
+    count, generator = 40, torch.Generator().manual_seed(0)
+    truth = []
+    for k in range(count):
+        angle = 2 * math.pi * k / count
+        place = 30 * torch.tensor([math.cos(angle), math.sin(angle), 0], dtype=torch.float64)
+        truth.append(Pose(random_pose(generator).rotation, place))
+    near = [(k, (k + step) % count) for k in range(count) for step in (1, 2)]
+    edges = measured(truth, near)
+    for k in range(15):
+        ends = (k, k + 12 + k % 7)
+        edges.append(Edge(*ends, random_pose(generator), edges[0].covariance, 0.95))
+    found = solve(count, edges)
+    assert found.groups == [list(range(count))]
+    assert found.kept == [True] * len(near) + [False] * 15
 
 
 def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from spoonful.classical.consensus import compatible
 from spoonful.classical.fpfh import mutual_matches
+from spoonful.pipeline.parts import Row
 
 # Pairs are compared if the counts of features of both scans are among so many most alike.
 _SHORTLIST = 200
@@ -19,6 +22,8 @@ _USUAL = 256
 _POINTS = 300
 # Distances of two points in both scans are equal up to this, in voxels.
 _EQUAL = 1.5
+# Sketches that a process keeps in memory, of 50 KB each.
+_KEPT = 1000
 
 
 class Sketch(NamedTuple):
@@ -37,26 +42,61 @@ class Sketch(NamedTuple):
     edge: float
 
 
-def similar(described: Sequence[str], most: int) -> list[tuple[int, int]]:
+@dataclass(frozen=True)
+class CompareJob:
+    """A scan to compare with others.
+
+    Attributes:
+        id: the scan's name.
+        source: the file with its description.
+        others: those of the other scans.
+    """
+
+    id: str
+    source: str
+    others: list[str]
+    target: str = ""
+
+
+def compare(job: CompareJob) -> Row:
+    """The `agreement` of one scan with each of the others."""
+    one = _sketch(job.source)
+    found = [agreement(one, _sketch(other)) for other in job.others]
+    return {"status": "compared", "agreement": found}
+
+
+def similar(
+    described: Mapping[str, str],
+    most: int,
+    run: Callable[[Sequence[CompareJob], Callable[[CompareJob], Row]], Mapping[str, Row]],
+) -> list[tuple[int, int]]:
     """The pairs of each scan with those that it has most places in common with.
 
     The counts of features shortlist the scans. Then some points are matched by their features, and
     the matches that keep distances are counted.
 
     Args:
-        described: the files with the descriptions of the scans.
+        described: the file with the description of each scan, by name.
         most: how many pairs each scan asks for.
+        run: runs jobs in processes, and returns the row of each by its id.
 
     Returns:
         Pairs of numbers of scans, the smaller one first, in order.
     """
-    some = [_sketch(path) for path in described]
-    alike = torch.full((len(some), len(some)), -torch.inf)
-    for i, j in best(_counts_alike([each.features.sqrt() for each in some]), _SHORTLIST):
-        alike[i, j] = alike[j, i] = agreement(some[i], some[j])
+    names, files = list(described), list(described.values())
+    alike = torch.full((len(files), len(files)), -torch.inf)
+    listed: dict[int, list[int]] = {}
+    for i, j in best(_counts_alike([_sketch(path).features.sqrt() for path in files]), _SHORTLIST):
+        listed.setdefault(i, []).append(j)
+    jobs = [CompareJob(names[i], files[i], [files[j] for j in js]) for i, js in listed.items()]
+    rows = run(jobs, compare)
+    for i, others in listed.items():
+        found = torch.tensor(rows[names[i]]["agreement"])
+        alike[i, others] = alike[others, i] = found
     return best(alike, most)
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def _sketch(path: str) -> Sketch:
     """Some points of a stored description, evenly chosen."""
     found = torch.load(path, weights_only=True, mmap=True)

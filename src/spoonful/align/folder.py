@@ -6,6 +6,8 @@ a kill to resume it.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -40,8 +42,10 @@ from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
 from spoonful.pipeline.alignment import Deviation
+from spoonful.pipeline.batches import cores, run_jobs
+from spoonful.pipeline.cluster import connected
 from spoonful.pipeline.gravity import UP
-from spoonful.pipeline.parts import Job, Row, line_of, rows_in, run_here
+from spoonful.pipeline.parts import PARTS, Job, Row
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
 WORK = "work"
@@ -168,7 +172,7 @@ def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
         pairs = min(pairs, _BEFORE * scans)
     elif scans > _ALL_PAIRS:
         pairs = min(pairs, _SIMILAR * scans)
-    seconds = (scans * _SCAN_SECONDS + pairs * _PAIR_SECONDS) / (workers or _cores())
+    seconds = (scans * _SCAN_SECONDS + pairs * _PAIR_SECONDS) / (workers or cores())
     return Plan(scans, pairs, seconds / 3600)
 
 
@@ -182,6 +186,7 @@ def align(
     scale: str | None = None,
     up: str | None = None,
     workers: int | None = None,
+    cluster: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Aligned:
@@ -199,6 +204,7 @@ def align(
         up: the axis that points up in all scans, such as "z", or "auto" for the largest floor of
             each: only poses that hardly tilt a scan are considered. None considers all.
         workers: processes at a time, of one thread each; None takes one per core.
+        cluster: run on a Ray cluster whose machines share the scans and the folder.
         seed: of the random choices.
         progress: called with the stage, and how many of its parts are finished, and of all.
 
@@ -231,10 +237,10 @@ def align(
     inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
     if inside:
         raise ValueError(f"out must not contain the scans, and {inside[0]} is in {out}")
-    work = Path(out) / WORK
-    work.mkdir(parents=True, exist_ok=True)
-    with locked(work):
-        stages = _Stages(work, workers or _cores(), progress or _silent, order, up, seed)
+    work = Path(out).resolve() / WORK
+    (work / PARTS).mkdir(parents=True, exist_ok=True)
+    with connected() if cluster else contextlib.nullcontext(), locked(work):
+        stages = _Stages(work, workers, cluster, progress or _silent, order, up, seed)
         held = None if fixed is None else Path(fixed).resolve()
         return _align(stages, files, held, starts, bool(scale), began)
 
@@ -343,41 +349,39 @@ class _Stages:
     """Run jobs in processes, and keep their rows in a folder.
 
     Attributes:
-        folder: for the rows.
-        workers: processes at a time.
+        folder: for the rows, an absolute path.
         tell: is called with the progress.
-        order: as for `align`.
-        up: as for `align`.
-        seed: as for `align`.
+        workers, cluster, order, up, seed: as for `align`.
     """
 
     folder: Path
-    workers: int
+    workers: int | None
+    cluster: bool
     tell: Progress
     order: str
     up: str | None
     seed: int
 
+    def finish(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
+        """The row of each job, by its id, if none of them failed."""
+        rows = self.run(stage, jobs, task)
+        for name, row in rows.items():
+            if row["status"] == "failed":
+                raise RuntimeError(f"{stage} {name.split()[0]} failed: {row['message']}")
+        return rows
+
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
         """The row of each job, by its id; only jobs without a row are run."""
         given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
-        keys = {job["id"]: _hash(json.dumps(job)) for job in given}
-        rows = {}
-        for path in sorted(self.folder.glob(f"{stage}-*.jsonl")):
-            for row in rows_in(path):
-                if keys.get(row["id"]) == row["key"] and row["status"] != "failed":
-                    rows[row["id"]] = row
-        todo = [job for job in jobs if job.id not in rows]
-        self.tell(stage, len(rows), len(jobs))
-        if todo:
-            # A new file per run: the last line of a killed run may be incomplete.
-            name = f"{stage}-{time.time_ns()}-{os.getpid()}.jsonl"
-            with (self.folder / name).open("w", encoding="utf-8") as part:
-                for row in run_here(todo, task, min(self.workers, len(todo)), None):
-                    rows[row["id"]] = row
-                    part.write(line_of(row | {"key": keys[row["id"]]}))
-                    part.flush()
-                    self.tell(stage, len(rows), len(jobs))
+        rows = run_jobs(
+            jobs,
+            {job["id"]: _hash(json.dumps(job)) for job in given},
+            self.folder,
+            task,
+            workers=self.workers,
+            cluster=self.cluster,
+            progress=functools.partial(self.tell, stage),
+        )
         return {job.id: rows[job.id] for job in jobs}
 
 
@@ -386,7 +390,8 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
     jobs, seed = [], stages.seed
     for name, path in files.items():
         stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {_stamp(path)} {seed}')}.pt"
-        jobs.append(ReadJob(name, str(path), str(stored), seed))
+        file = path.resolve() if stages.cluster else path
+        jobs.append(ReadJob(name, str(file), str(stored), seed))
     rows = stages.run("reading", jobs, read_scan)
     unreadable = {
         str(files[name]): row["message"] for name, row in rows.items() if row["status"] == "failed"
@@ -438,7 +443,11 @@ def _register(
     else:
         own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
-        pairs = similar([described[name, own[name]] for name in names], _SIMILAR)
+        pairs = similar(
+            {name: described[name, own[name]] for name in names},
+            _SIMILAR,
+            functools.partial(stages.finish, "comparing"),
+        )
     rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
     tried = [pair for pair in pairs if _comparable(*rows[pair])]
     edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
@@ -529,10 +538,7 @@ def _describe(
         files[name, edge] = path
         turn = zlib.crc32(Path(stored).name.encode())
         jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
-    for row in stages.run("describing", jobs, describe_scan).values():
-        if row["status"] == "failed":
-            name = row["id"].partition("\t")[0]
-            raise RuntimeError(f"describing {name} failed: {row['message']}")
+    stages.finish("describing", jobs, describe_scan)
     return files
 
 
@@ -673,9 +679,3 @@ def _hash(text: str) -> str:
 
 def _silent(stage: str, done: int, total: int) -> None:
     """Show no progress."""
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,14 +1,16 @@
 """Poses of many scans from the poses of pairs, some of which are wrong.
 
 A pose graph has a scan X_i at each node and a measured pose T_ij at each edge. Right edges agree:
-X_i^-1 X_j = T_ij, up to their covariances. GTSAM finds the poses on which most edges agree, by
-graduated non-convexity (Yang, Antonante, Tzoumas and Carlone 2020). The others are rejected.
+X_i^-1 X_j = T_ij, up to their covariances. GTSAM finds poses on which most edges agree, by
+graduated non-convexity (Yang, Antonante, Tzoumas and Carlone 2020). It starts from all edges, and
+may fail on large rings. So the edges that agree with the tree of the best edges are found too, and
+the heavier set is taken. The other edges are rejected.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +26,8 @@ CONFIDENT = 0.7
 JOINED = 0.9
 # The quantile of 0.999 of a chi-square distribution with six degrees of freedom.
 _CHI = 22.46
+# Rounds of fitting edges that agree.
+_ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,11 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
         own = sorted((k for k in used if edges[k].source in part), key=lambda k: -weight[k])
         if len(own) >= len(part):  # else there are no loops, and no two edges can disagree
             tree = _from_tree(part, edges, own)
-            own = [own[k] for k in _robust(part, [edges[k] for k in own], tree)]
+            sets = [
+                [own[k] for k in find(part, [edges[k] for k in own], tree)]
+                for find in (_robust, _near_start)
+            ]
+            own = max(sets, key=lambda kept: sum(weight[k] for k in kept))
         agreed += own
     groups = _joined(count, [edges[k] for k in agreed], _chances(edges, votes, agreed))
     groups = [sorted(group, key=lambda scan: (scan != first, scan)) for group in groups]
@@ -171,7 +179,7 @@ def loop_votes(edges: Sequence[Edge]) -> Votes:
     return Votes(closed, contradicted)
 
 
-def disagreement(edge: Edge, poses: Sequence[Pose]) -> float:
+def disagreement(edge: Edge, poses: Sequence[Pose] | Mapping[int, Pose]) -> float:
     """The distance of an edge from the poses of its scans, in standard deviations."""
     found = poses[edge.target].inverse().compose(poses[edge.source])
     error = _vector(edge.pose.inverse().compose(found))
@@ -272,6 +280,20 @@ def _robust(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) 
     optimizer.optimize()
     weights = optimizer.getWeights()
     return [k for k in range(len(edges)) if weights[k] > 0.5]
+
+
+def _near_start(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> list[int]:
+    """The positions of the edges that agree with the start, and with the fit to such edges."""
+    kept: list[int] = []
+    poses = start
+    for _ in range(_ROUNDS):
+        before = kept
+        kept = [k for k, edge in enumerate(edges) if disagreement(edge, poses) <= _CHI**0.5]
+        if kept == before or not _connect(part, [edges[k] for k in kept]):
+            break
+        fitted = _optimise(part, [edges[k] for k in kept], poses)
+        poses = {scan: fitted[scan][0] if scan in fitted else start[scan] for scan in part}
+    return kept
 
 
 def _optimise(

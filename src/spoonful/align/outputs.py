@@ -14,10 +14,10 @@ from torch import Tensor
 from spoonful.align.folder import Aligned, PairResult, deviations
 from spoonful.align.report import write_report
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
-from spoonful.extras import require
 from spoonful.files import json_ready, write_whole
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, hat
 from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.posetext import matrix_text, seven_text
 from spoonful.pipeline.shapes import moved, scaled
 from spoonful.view.layers import Up
 
@@ -69,9 +69,7 @@ def write(
             if progress is not None:
                 progress("writing", done, total)
             done += 1
-            matrix = _matrix(found, name).tolist()
-            rows = (" ".join(f"{value:.17g}" for value in row) for row in matrix)
-            write_whole(folder / "poses" / f"{name}.txt", "\n".join(rows) + "\n")
+            write_whole(folder / "poses" / f"{name}.txt", matrix_text(_scaled(found, name)))
             cloud = _write_scan(
                 found.files[name], folder / "scans" / name, found.poses[name], found.scales[name]
             )
@@ -105,7 +103,7 @@ def summary(found: Aligned) -> dict[str, Any]:
             name: {
                 "file": str(path),
                 "group": number[name],
-                "T_group_scan": _matrix(found, name).tolist(),
+                "T_group_scan": _scaled(found, name).matrix().tolist(),
                 "scale": found.scales[name],
                 "deviation_degrees": deviations(found.covariances[name]).degrees,
                 "deviation": deviations(found.covariances[name]).length,
@@ -133,14 +131,13 @@ def g2o(found: Aligned) -> str:
     """
     number = {name: k for k, name in enumerate(found.files)}
     lines = [f"# {k} {name}" for name, k in number.items()]
-    lines += [f"VERTEX_SE3:QUAT {k} {_numbers(found.poses[name])}" for name, k in number.items()]
+    lines += [f"VERTEX_SE3:QUAT {k} {seven_text(found.poses[name])}" for name, k in number.items()]
     for pair in found.pairs:
         if pair.status != "kept":
             continue
         # The covariance is about the source's centre c; about the file's origin v' = v + c x w.
         about = torch.eye(6, dtype=torch.float64)
-        x, y, z = found.centers[pair.source].tolist()
-        about[3:, :3] = torch.tensor([[0, -z, y], [z, 0, -x], [-y, x, 0]], dtype=torch.float64)
+        about[3:, :3] = hat(found.centers[pair.source])
         order = [3, 4, 5, 0, 1, 2]
         inverse = torch.linalg.inv(about)
         information = inverse.mT @ torch.linalg.inv(pair.covariance) @ inverse
@@ -150,7 +147,7 @@ def g2o(found: Aligned) -> str:
         information[3:, 3:] *= 4
         upper = " ".join(f"{information[i, j]:.9g}" for i in range(6) for j in range(i, 6))
         ends = f"{number[pair.target]} {number[pair.source]}"
-        lines.append(f"EDGE_SE3:QUAT {ends} {_numbers(pair.pose)} {upper}")
+        lines.append(f"EDGE_SE3:QUAT {ends} {seven_text(pair.pose)} {upper}")
     return "\n".join(lines) + "\n"
 
 
@@ -184,10 +181,10 @@ def voxel_mean(clouds: Sequence[Cloud], size: float) -> Cloud:
     )
 
 
-def _matrix(found: Aligned, name: str) -> Tensor:
-    """The 4x4 of a scan, with its scale."""
+def _scaled(found: Aligned, name: str) -> Pose:
+    """The pose of a scan, with its scale in the 3x3 part."""
     pose = found.poses[name]
-    return Pose(found.scales[name] * pose.rotation, pose.translation).matrix()
+    return Pose(found.scales[name] * pose.rotation, pose.translation)
 
 
 def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> Cloud:
@@ -217,11 +214,3 @@ def _pair(pair: PairResult) -> dict[str, Any]:
         "standard_deviations_off": pair.off,
         "T_target_source": pair.pose.matrix().tolist(),
     }
-
-
-def _numbers(pose: Pose) -> str:
-    """Shift and unit quaternion, x y z qx qy qz qw."""
-    gtsam = require("gtsam", extra="align", why="Aligning several scans")
-    turn = gtsam.Rot3(pose.rotation.numpy()).toQuaternion()
-    values = [*pose.translation.tolist(), turn.x(), turn.y(), turn.z(), turn.w()]
-    return " ".join(f"{value:.17g}" for value in values)

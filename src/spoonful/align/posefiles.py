@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
-from spoonful.geometry import Pose, hat
+from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
+from spoonful.models.heads import rotation_from_xyzw
 from spoonful.pipeline.posefile import read_pose
 
 # The same pose written twice differs by rounding only, relative to its largest number.
@@ -131,10 +132,8 @@ def _quaternion(path: Path, shift: Sequence[str], turn: Sequence[str]) -> Pose:
     length = float(quaternion.norm())
     if not 0.99 < length < 1.01:
         raise ValueError(f"{path}: not a unit quaternion: {' '.join(turn)}")
-    axis, w = quaternion[:3] / length, quaternion[3] / length
-    eye = torch.eye(3, dtype=torch.float64)
-    rotation = (2 * w * w - 1) * eye + 2 * axis[:, None] * axis + 2 * w * hat(axis)
-    return Pose(rotation, torch.tensor([float(v) for v in shift], dtype=torch.float64))
+    translation = torch.tensor([float(word) for word in shift], dtype=torch.float64)
+    return Pose(rotation_from_xyzw(quaternion / length), translation)
 
 
 def _numeric(words: Sequence[str]) -> bool:

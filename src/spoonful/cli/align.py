@@ -59,6 +59,7 @@ def align_command(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Processes at a time. Default: one per core.")
     ] = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and an estimate of the time only.")
     ] = False,
@@ -120,8 +121,7 @@ def align_command(
 
         found = align(
             scans, out, order=order, fixed=fixed, init=init, scale=scale, up=up or None,
-            workers=workers, seed=seed,
-            progress=tell,
+            workers=workers, cluster=ray, seed=seed, progress=tell,
         )  # fmt: skip
         with locked(out / WORK):  # no other process aligns while the files are written
             written = write(

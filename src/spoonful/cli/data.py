@@ -146,7 +146,7 @@ def simulate(
 
       spoonful data simulate rooms --scenes 100
 
-      spoonful data simulate street --kind facade --sensor lidar
+      spoonful data simulate town --kind street --sensor lidar --scans 40
 
       spoonful data simulate office --kind building --scans 200
     """

@@ -166,7 +166,7 @@ def simulate(
     """Scans of a made-up scene, with their true poses.
 
     Args:
-        kind: of the scene, one of `SCENES`. A building grows with the number of scans.
+        kind: of the scene, one of `SCENES`. A building and a street grow with the number of scans.
         sensor: "camera" or "lidar".
         scans: how many. Each is taken a step away from the one before.
         seed: the same seed gives the same scans.
@@ -595,6 +595,50 @@ def _building(rng: np.random.Generator, scans: int, step: float) -> Scene:
     return make.scene(np.stack([stand, stand + ahead], 1), (x[-1], y[-1], tall))
 
 
+def _street(rng: np.random.Generator, scans: int, step: float) -> Scene:
+    """A street around a block, with four metres for each scan. No two houses are alike."""
+    make, wide, long = _Builder(rng, step), 16.0, max(40.0, float(scans))
+    middle, beside = np.array([long / 2, long / 2, 0]), wide / 2
+    make.slab((-60, -60, -_WALL), (long + 60, long + 60, 0))
+
+    def quarter(number: int, places: Sequence[Numbers] | np.ndarray) -> np.ndarray:
+        """Places beside the first of the four parts of the street, beside another one."""
+        turn = _motion(90 * number, 0, 0, middle)
+        found: np.ndarray = turn.apply(torch.tensor(np.array(places, float))).numpy()
+        return found
+
+    def slab(number: int, *corners: Numbers) -> None:
+        turned = quarter(number, corners)
+        make.slab(turned.min(0), turned.max(0))
+
+    for number in range(4):
+        # The street runs along x, from 0 to `long`, about y = 0. The block is at y > 0.
+        for side, first, last in ((-1, -beside - 20, long + beside), (1, beside, long - beside)):
+            x = first
+            while x < last:
+                width, tall, back = rng.uniform((6, 4, 0), (18, 14, 4))
+                ends, front = (x, min(x + width, last)), side * (beside + back)
+                edges = sorted((front, front + 8 * side))
+                slab(number, (ends[0], edges[0], 0), (ends[1], edges[1], tall))
+                for _ in range(rng.integers(3, 10)):
+                    # Stairs, bay windows and balconies, anywhere.
+                    size = rng.uniform((0.6, 0.5, 0.3), (4, 1.5, 3))
+                    low = rng.uniform((ends[0], 0, 0), (ends[1], 0.1, tall))
+                    edges = sorted((front, front - size[1] * side))
+                    high = low + size
+                    slab(number, (low[0], edges[0], low[2]), (high[0], edges[1], high[2]))
+                x = ends[1] + rng.choice([0.0, 2.0, 5.0])
+            kerb = quarter(number, [(0, side * 4.5, 0), (long, side * 6.5, 0)])
+            make.furnish(kerb.min(0), kerb.max(0), round(long / 12), 3.0)
+    along = 4 * (np.arange(scans) + rng.uniform(-0.2, 0.2, scans)) / long % 4
+    stand = np.column_stack([long * (along % 1), rng.uniform((-1, 1.5), (1, 2.2), (scans, 2))])
+    turn = np.radians(rng.uniform(-40, 40, scans))
+    gaze = stand + np.stack([np.cos(turn), np.sin(turn), np.full(scans, -0.1)], 1)
+    both = np.stack([stand, gaze], 1)
+    path = [quarter(number, each) for number, each in zip(along.astype(int), both, strict=True)]
+    return make.scene(np.array(path), middle)
+
+
 SCENES: dict[str, Callable[[np.random.Generator, int, float], Scene]] = {
     "room": _room,
     "corridor": _corridor,
@@ -602,6 +646,7 @@ SCENES: dict[str, Callable[[np.random.Generator, int, float], Scene]] = {
     "facade": _facade,
     "table": _table,
     "building": _building,
+    "street": _street,
 }
 """The kinds of scenes: functions of a random generator, the number of scans and the step."""
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spoonful.extras import MissingExtra, require
 from spoonful.files import check_folder, naming, write_whole
@@ -26,6 +26,7 @@ from spoonful.pipeline.overview import report_name, write_overview
 from spoonful.pipeline.parts import (
     COLUMNS,
     PARTS,
+    Job,
     Row,
     Task,
     line_of,
@@ -35,6 +36,7 @@ from spoonful.pipeline.parts import (
 )
 from spoonful.pipeline.runner import Request
 
+J = TypeVar("J", bound=Job)
 # The options of a request that stand in results.json.
 OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale")
 TEXTS = ("id", "source", "target", "status", "message", "method")
@@ -150,31 +152,10 @@ def _register_pairs(
             for request in requests
         ]
     keys = {request.id: _key(request) for request in requests}
-    done = _finished(folder, keys)
-    todo = [request for request in requests if request.id not in done]
-    counted = len(requests) - len(todo)
-
-    def tell(more: int = 0) -> None:
-        nonlocal counted
-        counted += more
-        if progress is not None:
-            progress(counted, len(requests))
-
-    tell()
-    if todo and cluster:
-        for size in run_on_cluster(todo, keys, folder, task, timeout):
-            tell(size)
-    elif todo:
-        count = min(workers or _cores(), len(todo))
-        # A new file per run: the last line of a killed run may be incomplete.
-        path = folder / PARTS / f"run-{time.time_ns()}-{os.getpid()}.jsonl"
-        with path.open("w", encoding="utf-8") as part:
-            for row in run_here(todo, task, count, timeout):
-                with naming(path):
-                    part.write(line_of(row | {"key": keys[row["id"]]}))
-                    part.flush()
-                tell(1)
-    rows = _finished(folder, keys, failed=True)
+    rows = run_jobs(
+        requests, keys, folder, task,
+        workers=workers, timeout=timeout, cluster=cluster, progress=progress,
+    )  # fmt: skip
     merged = [
         {name: rows[request.id].get(name, default) for name, default in COLUMNS.items()}
         for request in requests
@@ -184,6 +165,60 @@ def _register_pairs(
         units = {request.unit for request in requests}
         write_overview(reports, merged, units.pop() if len(units) == 1 else "")
     return merged
+
+
+def run_jobs(
+    jobs: Sequence[J],
+    keys: Mapping[str, str],
+    folder: Path,
+    task: Callable[[J], Row],
+    *,
+    workers: int | None = None,
+    timeout: float | None = None,
+    cluster: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Row]:
+    """Run the jobs that have no row in `parts/` of a folder yet, and keep their rows there.
+
+    Args:
+        jobs: with different ids.
+        keys: a hash of all that each row depends on, by the job's id. A row with another key is not
+            used.
+        folder: the folder, which has a folder `parts`.
+        task: the function to run, at the top level of a module; it returns a row.
+        workers: processes at a time, of one thread each; None takes one per core.
+        timeout: seconds after which a job counts as failed; None waits.
+        cluster: run on a Ray cluster whose machines share the files and the folder.
+        progress: called with the number of finished jobs, and of all.
+
+    Returns:
+        The row of each job, by id.
+    """
+    done = _finished(folder, keys)
+    todo = [job for job in jobs if job.id not in done]
+    counted = len(jobs) - len(todo)
+
+    def tell(more: int = 0) -> None:
+        nonlocal counted
+        counted += more
+        if progress is not None:
+            progress(counted, len(jobs))
+
+    tell()
+    if todo and cluster:
+        for size in run_on_cluster(todo, keys, folder, task, timeout):
+            tell(size)
+    elif todo:
+        count = min(workers or cores(), len(todo))
+        # A new file per run: the last line of a killed run may be incomplete.
+        path = folder / PARTS / f"run-{time.time_ns()}-{os.getpid()}.jsonl"
+        with path.open("w", encoding="utf-8") as part:
+            for row in run_here(todo, task, count, timeout):
+                with naming(path):
+                    part.write(line_of(row | {"key": keys[row["id"]]}))
+                    part.flush()
+                tell(1)
+    return _finished(folder, keys, failed=True)
 
 
 def write_results(folder: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
@@ -265,7 +300,8 @@ def _stamp(path: str) -> list[int] | None:
     return [found.st_size, found.st_mtime_ns]
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
