@@ -150,5 +150,6 @@ def support_of(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> 
 
 
 def _closeness(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> Tensor:
-    moved = source @ pose.rotation.mT + pose.translation.unsqueeze(-2)
-    return (1 - (moved - target).square().sum(-1) / tolerance**2).clamp_min(0)
+    # Coordinates in rows: sums over them are then sums of long vectors.
+    moved = pose.rotation @ source.mT + pose.translation.unsqueeze(-1)
+    return (1 - (moved - target.mT.contiguous()).square().sum(-2) / tolerance**2).clamp_min(0)

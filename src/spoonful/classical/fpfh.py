@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,21 +54,20 @@ def fpfh(
     _check(points, normals, radii)
     # About their middle, where float32 is fine enough.
     places = (points - points.mean(0)).float()
-    first, second = _pairs(Index(places) if index is None else index, max(radii))
+    ends = _pairs(Index(places) if index is None else index, max(radii))
+    first, second = (end.int() for end in ends)
     bins, distance = _pair_bins(places, normals.float(), first, second)
-    found = []
-    for radius in radii:
-        inside = slice(None) if radius == max(radii) else distance <= radius
-        found.append(
-            _histograms(
-                len(points),
-                first[inside],
-                second[inside],
-                bins[:, inside],
-                distance[inside] / radius,
-            )
-        )
-    return torch.cat(found, 1)
+    # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
+    counts, shells = places.new_zeros(3, len(points), BINS), []
+    inner, found = -1.0, {}
+    for radius in sorted(radii):
+        shell = ((distance > inner) & (distance <= radius)).nonzero().squeeze(1)
+        ends = first.index_select(0, shell), second.index_select(0, shell)
+        counts += _counted(len(points), ends, bins.index_select(1, shell))
+        shells.append(_weights(len(points), ends, distance.index_select(0, shell)))
+        found[radius] = _histograms(counts, shells)
+        inner = radius
+    return torch.cat([found[radius] for radius in radii], 1)
 
 
 def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Tensor, Tensor]:
@@ -104,7 +104,7 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
 
 def _pairs(index: Index, radius: float) -> tuple[Tensor, Tensor]:
     """The pairs of points no farther from each other than `radius`, each once."""
-    # Counting is cheap, and tells whether the pairs fit into memory.
+    # An estimate is cheap, and tells whether the pairs fit into memory.
     while (count := index.count_within(radius)) > _MOST_PAIRS:
         radius *= max(0.5, 0.95 * (_MOST_PAIRS / count) ** 0.5)
     return index.pairs_within(radius)
@@ -114,12 +114,14 @@ def _pair_bins(
     places: Tensor, normals: Tensor, first: Tensor, second: Tensor
 ) -> tuple[Tensor, Tensor]:
     """For each pair of points the bins of its three angles, (3, P), and its distance, (P,)."""
-    line = places[second] - places[first]
-    distance = line.norm(dim=-1)
-    line /= distance.clamp_min(torch.finfo(line.dtype).tiny).unsqueeze(-1)
-    n, m = normals[first], normals[second]
-    along_n, along_m = (n * line).sum(-1), (m * line).sum(-1)
-    cosine, triple = (n * m).sum(-1), (line * torch.linalg.cross(n, m)).sum(-1)
+    # Coordinates in rows: sums over them are then sums of long vectors.
+    places, normals = places.mT.contiguous(), normals.mT.contiguous()
+    line = places.index_select(1, second) - places.index_select(1, first)
+    distance = line.square().sum(0).sqrt()
+    line /= distance.clamp_min(torch.finfo(line.dtype).tiny)
+    n, m = normals.index_select(1, first), normals.index_select(1, second)
+    along_n, along_m, cosine = (n * line).sum(0), (m * line).sum(0), (n * m).sum(0)
+    triple = (line * torch.linalg.cross(n, m, dim=0)).sum(0)
     # The frame stands where the normal is nearer to the line: the same for (p, q) and (q, p).
     # Exchanging the two negates the line, which leaves the triple product as it is.
     swap = along_n.abs() < along_m.abs()
@@ -129,26 +131,33 @@ def _pair_bins(
     alpha = triple / sine
     theta = torch.atan2((other - phi * cosine) / sine, cosine)
     shares = torch.stack([(alpha + 1) / 2, (phi + 1) / 2, (theta + math.pi) / (2 * math.pi)])
-    return (shares * BINS).long().clamp_(0, BINS - 1), distance
+    return (shares * BINS).int().clamp_(0, BINS - 1), distance
 
 
-def _histograms(
-    count: int, first: Tensor, second: Tensor, bins: Tensor, distance: Tensor
-) -> Tensor:
-    """Histograms (N, 33) from pairs of neighbours; `distance` in units of the radius."""
+def _counted(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
+    """How many pairs of each of N points are in each bin of each angle, (3, N, 11)."""
+    cells = (end * BINS + part for part in bins for end in ends)
+    found = [torch.bincount(cell, minlength=count * BINS) for cell in cells]
+    return torch.stack(found).view(3, 2, count, BINS).sum(1)
+
+
+def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:
+    """A sparse (N, N) matrix of nearness, with each pair once."""
     sparse = require("scipy.sparse", extra="classical", why="Point feature histograms")
-    simple = torch.stack(
-        [
-            torch.bincount(first * BINS + part, minlength=count * BINS)
-            + torch.bincount(second * BINS + part, minlength=count * BINS)
-            for part in bins
-        ]
-    )
-    simple = simple.view(3, count, BINS).permute(1, 0, 2).float()
-    simple = (simple / simple.sum(-1, keepdim=True).clamp_min(1)).reshape(count, 3 * BINS)
-    weight = (1 / distance.clamp_min(1e-3)).numpy()
-    half = sparse.csr_matrix((weight, (first.numpy(), second.numpy())), shape=(count, count))
-    around = torch.from_numpy(half @ simple.numpy() + half.T @ simple.numpy())
+    nearness = 1 / distance.clamp_min(1e-9).numpy()
+    half = sparse.coo_matrix((nearness, tuple(end.numpy() for end in ends)), (count, count))
+    # No pair occurs twice: SciPy need not sort them to add them up.
+    half.has_canonical_format = True
+    return half.tocsr()
+
+
+def _histograms(counts: Tensor, shells: list[Any]) -> Tensor:
+    """Histograms (N, 33) from the counts (3, N, 11) and the nearness of neighbours."""
+    count = counts.shape[1]
+    simple = counts / counts.sum(-1, keepdim=True).clamp_min(1)
+    simple = simple.transpose(0, 1).reshape(count, 3 * BINS)
+    own = simple.numpy()
+    around = torch.from_numpy(sum(half @ own + half.T @ own for half in shells))
     # A point's own histogram counts as much as all its neighbours' together.
     full = simple + around / around.view(count, 3, BINS).sum(-1).amax(-1, True).clamp_min(1e-9)
     full = full.view(count, 3, BINS)

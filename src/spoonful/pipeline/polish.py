@@ -16,8 +16,8 @@ from spoonful.pipeline.prepare import Pair, chosen, normals_at
 
 # The normals (N, 3) of the target points at some positions (N,).
 _Facing: TypeAlias = Callable[[Tensor], Tensor]
-# Source points used in a round.
-_POINTS = 8000
+# Source points used in a round on the fine grid, and in a round on the clouds themselves.
+_FINE_POINTS, _POINTS = 4000, 8000
 # A pose has settled when distances, in voxels, change by less.
 _SETTLED = 1e-4
 # How far apart points of the clouds themselves may be, in voxels.
@@ -51,28 +51,28 @@ def polish(
     """
     fine = pair.target.fine
     known = normals_at(fine.points, fine) if normals is None else normals
-    some = some_of(pair.source.fine.points, _POINTS, generator)
+    some = some_of(pair.source.fine.points, _FINE_POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):
-        refined = _icp(some, fine, lambda index: known[index], refined, reach, rounds)
+        refined, _ = _icp(some, fine, lambda index: known[index], refined, reach, rounds)
 
     def facing(index: Tensor) -> Tensor:
         """Normals of some target points: those of the nearest points of the fine grid."""
         return known[fine.nearest(target.points[index].float()).index]
 
     some = some_of(source, _POINTS, generator)
-    final = _icp(some, target, facing, refined, _REACH, rounds // 2).at(0)
-    return refined.at(0), final, _covariance(some.double(), target, facing, final)
+    final, matches = _icp(some, target, facing, refined, _REACH, rounds // 2)
+    return refined.at(0), final.at(0), _covariance(some.double(), matches, final)
 
 
-def _covariance(source: Tensor, target: Index, facing: _Facing, pose: Pose) -> Tensor:
+def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
     """The covariance of the last fit, with the noise estimated from the distances to planes."""
-    near = target.nearest(pose.apply(source).to(target.points.dtype), reach=_REACH)
-    kept = near.squared_distance.isfinite()
+    kept = matches.squared.isfinite()
     if int(kept.sum()) <= 6:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)
-    onto, normals = target.points[near.index].double(), facing(near.index).double()
-    return plane_covariance(source, onto, normals, pose, mask=kept)
+    assert matches.normals is not None
+    points, normals = matches.points[0], matches.normals[0]
+    return plane_covariance(source, points, normals, pose.at(0), mask=kept[0])
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
@@ -84,18 +84,23 @@ def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
 
 def _icp(
     source: Tensor, target: Index, facing: _Facing, pose: Pose, reach: float, rounds: int
-) -> Pose:
-    """Point-to-plane ICP in float64 with Tukey's weights of the distances to planes."""
-    points = target.points.double()
+) -> tuple[Pose, Matches]:
+    """Point-to-plane ICP in float64 with Tukey's weights of the distances to planes.
+
+    Returns:
+        The pose and its matches.
+    """
+    last: list[Matches] = []
 
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = target.nearest(moved.to(target.points.dtype), reach=reach)
-        n = facing(near.index).double()
-        gap = ((moved - points[near.index]) * n).sum(-1)
-        weight = tukey(gap.abs(), reach) * near.squared_distance.isfinite()
-        return Matches(points[near.index], near.squared_distance.double(), weight, n)
+        onto, n = target.points[near.index].double(), facing(near.index).double()
+        weight = tukey(((moved - onto) * n).sum(-1).abs(), reach)
+        weight = weight * near.squared_distance.isfinite()
+        last[:] = [Matches(onto, near.squared_distance.double(), weight, n)]
+        return last[0]
 
     found = descend(
         source.double(), pose, matcher, rounds=rounds, tolerance=_SETTLED, damping=DAMPING
     )
-    return found.pose
+    return found.pose, last[0]

@@ -311,9 +311,12 @@ def faced(grid: Index, normals: Tensor) -> Tensor:
         normals: (N, 3) of either sign.
     """
     first, second = grid.pairs_within(_SURROUNDINGS)
-    here, there = torch.cat([first, second]), torch.cat([second, first])
-    rise = ((grid.points[there] - grid.points[here]) * normals[here]).sum(-1)
+    # Coordinates in rows: sums over them are then sums of long vectors.
+    places, facing = grid.points.mT.contiguous(), normals.mT.contiguous()
+    line = places.index_select(1, second) - places.index_select(1, first)
     # A plane without noise has nothing above it: a little of the centroid's side decides there.
     towards = ((grid.points.mean(0) - grid.points) * normals).sum(-1)
-    above = (1e-3 * towards).index_add_(0, here, rise) >= 0
-    return normals.where(above.unsqueeze(1), -normals)
+    above = 1e-3 * towards
+    for end, sign in ((first, 1), (second, -1)):
+        above.index_add_(0, end, (line * facing.index_select(1, end)).sum(0), alpha=sign)
+    return normals.where((above >= 0).unsqueeze(1), -normals)
