@@ -5,11 +5,12 @@
 The pairs are those of scans.py, simulated ones included, without normals. Each source is left out
 once: the constants are fitted to the others, and the table says how often its results are right at
 about one confidence. A source is a kind of scan: a dataset, or a simulated scene and its sensor.
-The constants printed last are fitted to all.
+The constants printed last are fitted to all, and the last table counts the sets with them.
 
 `--rows` keeps the statistics of each result in a line of JSON. A run reads them and computes only
-what is missing, so it can be stopped at any time. `--simulated 0 --turns 0` computes nothing.
-`--save` writes the tables to results/confidence.md.
+what is missing, so it can be stopped at any time. `--part 1/2` computes every second pair, and
+fits nothing: two processes can share the work and the file. `--simulated 0 --turns 0` computes
+nothing. `--save` writes the tables to results/confidence.md.
 """
 
 from __future__ import annotations
@@ -66,7 +67,11 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
             *facts, fit = json.loads(line)
             known[facts[0]] = Example(*facts, FitStatistics(**fit))
     sets = [kind for kind in SETS if arguments.turns or kind == "simulated"]
-    for pair in pairs(arguments.data, sets, arguments.every, arguments.simulated):
+    part, parts = (int(number) for number in arguments.part.split("/"))
+    done = {key.split("|")[1] for key in known}
+    for pair in pairs(
+        arguments.data, sets, arguments.every, arguments.simulated, (part, parts), done
+    ):
         for turn in range(1 if "simulated" in pair.kind else arguments.turns):
             key = f"{pair.kind}|{pair.name}|{turn}"
             if key not in known:
@@ -144,20 +149,25 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
     parser.add_argument("--every", type=int, default=4, help="take every n-th pair of 3DMatch")
     parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
+    parser.add_argument("--part", default="1/1", help="compute this part of the pairs only, as 1/2")
     parser.add_argument("--save", action="store_true", help="write results/confidence.md")
     arguments = parser.parse_args()
     examples = gathered(arguments)
+    if arguments.part != "1/1":
+        return print(f"{len(examples)} results; fit them without --part")
 
     unseen: list[Row] = []
     for origin in sorted({found.origin for found in examples}):
         others = [found for found in examples if found.origin != origin]
         own = [found for found in examples if found.origin == origin]
         unseen += rows_of(own, fitted(others))
-    *weights, log_rivalry = fitted(examples).tolist()
+    best = fitted(examples)
+    *weights, log_rivalry = best.tolist()
     constants = ", ".join(f"{weight:.2f}" for weight in weights)
     text = (
         f"Each source left out of its own fit:\n\n{summary(unseen)}\n\n{reliability(unseen)}\n\n"
-        f"Fitted to all: `_WEIGHTS, _RIVALRY = ({constants}), {math.exp(log_rivalry):.2f}`\n"
+        f"Fitted to all: `_WEIGHTS, _RIVALRY = ({constants}), {math.exp(log_rivalry):.2f}`\n\n"
+        f"With these constants:\n\n{summary(rows_of(examples, best))}\n"
     )
     print(text)
     if arguments.save:

@@ -47,7 +47,7 @@ import math
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,8 +109,20 @@ class Row(NamedTuple):
     cpu: float
 
 
-def pairs(root: Path, kinds: Sequence[str], every: int, count: int = 0) -> Iterator[Pair]:
-    """The pairs of the named sets, in the order of `SETS`; `count` of each simulated kind."""
+def pairs(
+    root: Path,
+    kinds: Sequence[str],
+    every: int,
+    count: int = 0,
+    part: tuple[int, int] = (1, 1),
+    done: Collection[str] = (),
+) -> Iterator[Pair]:
+    """The pairs of the named sets, in the order of `SETS`; `count` of each simulated kind.
+
+    `part` (2, 3) takes the second third of each set, every third pair. Simulated pairs with a name
+    in `done` are left out.
+    """
+    own = slice(part[0] - 1, None, part[1])
     makers = {
         "3dmatch": lambda: fragments(root, "3dmatch", every),
         "3dlomatch": lambda: fragments(root, "3dlomatch", 1),
@@ -119,11 +131,12 @@ def pairs(root: Path, kinds: Sequence[str], every: int, count: int = 0) -> Itera
         "room 40%": lambda: rooms("room 40%", 0.4),
         "room 30%": lambda: rooms("room 30%", 0.3),
         "apart": lambda: strangers(root),
-        "simulated": lambda: simulated(count),
     }
     for kind in SETS:
-        if kind in kinds:
-            yield from makers[kind]()
+        if kind in kinds and kind != "simulated":
+            yield from itertools.islice(makers[kind](), own.start, None, own.step)
+    if "simulated" in kinds:
+        yield from simulated([*itertools.product(range(count), SIMULATED)][own], done)
 
 
 read = functools.lru_cache(maxsize=None)(read_cloud)
@@ -228,9 +241,11 @@ def strangers(root: Path) -> Iterator[Pair]:
             yield Pair("apart", f"{name} on {path.stem}", scan, small, None, 5, 0.01, 0.004)
 
 
-def simulated(count: int) -> Iterator[Pair]:
-    for seed in range(count):
-        for scene, sensor in SIMULATED:
+def simulated(
+    wanted: Sequence[tuple[int, tuple[str, str]]], done: Collection[str]
+) -> Iterator[Pair]:
+    for seed, (scene, sensor) in wanted:
+        if f"{scene} {sensor} {seed}" not in done:
             made = simulate(scene, sensor, seed=seed, apart=seed % 4 == 3)
             kind = "simulated"
             if made.apart:

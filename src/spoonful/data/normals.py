@@ -132,20 +132,20 @@ def unsigned_normals(
     place = found.index + n * torch.arange(len(flat), device=points.device)[:, None, None]
     there = found.squared_distance < torch.inf
     rows = max(1, _BUDGET // (9 * k))
-    directions = []
+    # Coordinates in rows: sums are then over long vectors.
+    columns, directions = flat.reshape(-1, 3).mT.contiguous(), []
     for near, real in zip(
-        place.reshape(-1, k).split(rows), there.reshape(-1, k, 1).split(rows), strict=True
+        place.reshape(-1, k).split(rows), there.reshape(-1, k).split(rows), strict=True
     ):
-        neighbors, weight = flat.reshape(-1, 3)[near], real.to(points.dtype)
-        mean = (neighbors * weight).sum(-2, keepdim=True) / weight.sum(-2, keepdim=True).clamp_min(
-            1
-        )
-        spread = (neighbors - mean) * weight
+        neighbors = columns.index_select(1, near.flatten()).view(3, *near.shape)
+        weight = real.to(points.dtype)
+        mean = (neighbors * weight).sum(-1) / weight.sum(-1).clamp_min(1)
+        spread = (neighbors - mean.unsqueeze(-1)) * weight
         # Scaled to size one: the squares of tiny neighbourhoods would vanish.
-        largest = spread.abs().amax((-2, -1), keepdim=True)
+        largest = spread.abs().amax((0, 2)).unsqueeze(-1)
         spread = spread / largest.where(largest > 0, 1.0)
         # Sums of products, not a matmul: TF32 must not round covariances.
-        covariance = (spread.unsqueeze(-1) * spread.unsqueeze(-2)).sum(-3)
+        covariance = (spread.unsqueeze(1) * spread).sum(-1).movedim(-1, 0)
         direction = _least_axis(covariance)
         # A fixed sign, for when the orientation cannot decide.
         main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
@@ -159,24 +159,23 @@ def _least_axis(matrix: Tensor) -> Tensor:
     Not `torch.linalg.eigh`: for a hundred thousand small matrices on a GPU it asks for tens of
     gigabytes, and fails. Rotations also give a unit vector whatever the matrix.
     """
-    columns = list(matrix.unbind(-1))
-    axes = list(torch.eye(3, dtype=matrix.dtype, device=matrix.device).expand_as(matrix).unbind(-1))
+    entry = {(p, q): matrix[:, p, q] for p in range(3) for q in range(p, 3)}
+    axes = list(torch.eye(3).to(matrix).unsqueeze(-1).expand(3, 3, len(matrix)))
     # Convergence is quadratic: after five sweeps nothing is left off the diagonal.
     for p, q in ((0, 1), (0, 2), (1, 2)) * 5:
-        off = columns[q][:, p]
-        ratio = (columns[q][:, q] - columns[p][:, p]) / (2 * off)
+        off = entry[p, q]
+        ratio = (entry[q, q] - entry[p, p]) / (2 * off)
         tangent = torch.copysign(1 / (ratio.abs() + (ratio.square() + 1).sqrt()), ratio)
         tangent = tangent.where(off != 0, 0.0)
-        cosine = (tangent.square() + 1).rsqrt().unsqueeze(-1)
-        sine = tangent.unsqueeze(-1) * cosine
-        for vectors in (columns, axes):
-            first, second = vectors[p], vectors[q]
-            vectors[p], vectors[q] = cosine * first - sine * second, sine * first + cosine * second
-        # The same rotation of the rows, which keeps the matrix symmetric.
-        rows = list(torch.stack(columns, dim=-1).unbind(-2))
-        first, second = rows[p], rows[q]
-        rows[p], rows[q] = cosine * first - sine * second, sine * first + cosine * second
-        columns = list(torch.stack(rows, dim=-2).unbind(-1))
-    values = torch.stack([columns[i][:, i] for i in range(3)], dim=-1)
-    least = values.argmin(-1)[:, None, None].expand(-1, 3, 1)
-    return torch.stack(axes, dim=-1).gather(-1, least).squeeze(-1)
+        cosine = (tangent.square() + 1).rsqrt()
+        sine = tangent * cosine
+        # The rotation of rows and columns p and q, which keeps the matrix symmetric.
+        entry[p, p], entry[q, q] = entry[p, p] - tangent * off, entry[q, q] + tangent * off
+        entry[p, q] = torch.zeros_like(off)
+        r = 3 - p - q
+        with_p, with_q = (min(p, r), max(p, r)), (min(q, r), max(q, r))
+        a, b, u, v = entry[with_p], entry[with_q], axes[p], axes[q]
+        entry[with_p], entry[with_q] = cosine * a - sine * b, sine * a + cosine * b
+        axes[p], axes[q] = cosine * u - sine * v, sine * u + cosine * v
+    least = torch.stack([entry[i, i] for i in range(3)]).argmin(0)
+    return torch.stack(axes)[least, :, torch.arange(len(least), device=least.device)]

@@ -16,8 +16,8 @@ from spoonful.pipeline.prepare import Pair, chosen, normals_at
 
 # The normals (N, 3) of the target points at some positions (N,).
 _Facing: TypeAlias = Callable[[Tensor], Tensor]
-# Source points used in a round on the fine grid, and in a round on the clouds themselves.
-_FINE_POINTS, _POINTS = 4000, 8000
+# Source points used in a round. With half of them some poses end in another minimum.
+_POINTS = 8000
 # A pose has settled when distances, in voxels, change by less.
 _SETTLED = 1e-4
 # How far apart points of the clouds themselves may be, in voxels.
@@ -51,7 +51,7 @@ def polish(
     """
     fine = pair.target.fine
     known = normals_at(fine.points, fine) if normals is None else normals
-    some = some_of(pair.source.fine.points, _FINE_POINTS, generator)
+    some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):
         refined, _ = _icp(some, fine, lambda index: known[index], refined, reach, rounds)
@@ -71,8 +71,8 @@ def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
     if int(kept.sum()) <= 6:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)
     assert matches.normals is not None
-    points, normals = matches.points[0], matches.normals[0]
-    return plane_covariance(source, points, normals, pose.at(0), mask=kept[0])
+    onto, normals = matches.points[0], matches.normals[0]
+    return plane_covariance(source, onto, normals, pose.at(0), mask=kept[0])
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:

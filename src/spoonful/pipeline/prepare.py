@@ -7,8 +7,10 @@ of one grid that suits both. Nothing the search does can then depend on units.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +22,8 @@ from spoonful.frame import Frame
 from spoonful.geometry import rotation_from_vector
 from spoonful.neighbors import Index
 
+_Side = TypeVar("_Side")
+_Done = TypeVar("_Done")
 # Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
 # enough to compare each with each.
 POINTS = 3000
@@ -117,15 +121,25 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
     # Both or none: files of one device are alike, and an object may look like a scan by chance.
     seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
-    scans = []
-    for cloud, inward, turn in (
-        (source, frame.source_in, askew),
-        (target, frame.target_in, straight),
-    ):
+
+    def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
+        cloud, inward, turn = side
         scan = scan_on_grid(inward(cloud.points), cloud.normals if given else None, turn)
         origin = inward(torch.zeros(3, dtype=torch.float64)).float()
-        scans.append(replace(scan, eye=origin) if seen else scan)
-    return Pair(scans[0], scans[1], frame)
+        return replace(scan, eye=origin) if seen else scan
+
+    return Pair(
+        *both(scan, (source, frame.source_in, askew), (target, frame.target_in, straight)), frame
+    )
+
+
+def both(work: Callable[[_Side], _Done], source: _Side, target: _Side) -> tuple[_Done, _Done]:
+    """The results of `work` for the source and the target, in two threads if torch has them."""
+    if torch.get_num_threads() == 1:
+        return work(source), work(target)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(work, (source, target))
+    return first, second
 
 
 def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:

@@ -21,7 +21,7 @@ from spoonful.classical.consensus import support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import Field, View, meet, settle
-from spoonful.pipeline.prepare import Pair, Scan
+from spoonful.pipeline.prepare import Pair, Scan, both
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
@@ -124,7 +124,7 @@ class Search:
 
     Args:
         pair: the two scans on one grid.
-        source: the description of the source, if there is one already.
+        source: the description of the source, if both scans have theirs already.
         target: likewise.
     """
 
@@ -132,7 +132,8 @@ class Search:
         self, pair: Pair, source: Description | None = None, target: Description | None = None
     ) -> None:
         self.pair = pair
-        source, target = source or describe(pair.source), target or describe(pair.target)
+        if source is None or target is None:
+            source, target = both(describe, pair.source, pair.target)
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
         self.source_view, self.target_view = (
