@@ -133,7 +133,8 @@ class Search:
     ) -> None:
         self.pair = pair
         if source is None or target is None:
-            source, target = both(describe, pair.source, pair.target)
+            described = both(describe, pair.source, pair.target)
+            source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
         self.source_view, self.target_view = (
