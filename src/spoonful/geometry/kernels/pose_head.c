@@ -504,12 +504,12 @@ static void sum_block(const struct call *c, int64_t first, int n, struct sums *o
     const double *middle = c->target_form ? mean + 3 : mean;
     if (c->iterations || c->factor)
         for (int i = 0; i < n; i += LANES) {
-            lanes p[3], weighted;
-            for (int k = 0; k < 3; k++) p[k] = AT(spread_of[k], i) - middle[k];
-            for (int k = 0; k < 6; k++) {
-                if (k == 0 || k == 3 || k == 5) weighted = AT(b.w, i) * p[ROW[k]];
-                X[k] += weighted * p[COLUMN[k]];
+            lanes p[3], weighted[3];
+            for (int k = 0; k < 3; k++) {
+                p[k] = AT(spread_of[k], i) - middle[k];
+                weighted[k] = AT(b.w, i) * p[k];
             }
+            for (int k = 0; k < 6; k++) X[k] += weighted[ROW[k]] * p[COLUMN[k]];
         }
     for (int i = 0; i < n; i += LANES) {
         lanes s[3];
