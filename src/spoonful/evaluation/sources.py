@@ -60,7 +60,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
         return corpora.load(find_data(name), split)
     if name == SYNTHETIC:
         raise ValueError(
-            f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"
+            f"protocol {protocol.name} needs scans, and none are built in: give a folder of scans"
         )
     folder = find_data(name.replace("{split}", split))
     overlap = protocol.min_overlap or 0.0

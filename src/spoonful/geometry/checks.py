@@ -220,7 +220,7 @@ def _companion(name: str, tensor: Tensor, cloud: Tensor) -> Tensor:
         return tensor.expand(wanted)
     hint = f"; pass {name}.squeeze(-1)" if tensor.shape == (*wanted, 1) else ""
     raise ValueError(
-        f"{name} must have one entry a point, shape {tuple(wanted)}, got {_shape(tensor)}{hint}"
+        f"{name} must have one entry per point, shape {tuple(wanted)}, got {_shape(tensor)}{hint}"
     )
 
 

@@ -45,7 +45,7 @@ from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
-"""What `register` and the command take as a method."""
+"""The values of `method` for `register` and the command."""
 
 # Points of the target that the result is refined and measured on,
 _TARGET_POINTS = 200_000
@@ -82,7 +82,7 @@ def register(
         init: about where the source belongs; it is then one of the poses considered, and where
             local methods ("icp", "small_gicp") start. None starts them from the clouds as given.
         voxel: edge of the grid that the search works on, in the clouds' unit; None chooses it.
-        seed: of every random choice; the same seed gives the same result.
+        seed: for all random choices; the same seed gives the same result.
         source_normals: (N, 3), where the source does not carry its own. Normals are used if both
             clouds have them, and are then taken to point to the same side of a surface in both.
         target_normals: (M, 3), likewise.

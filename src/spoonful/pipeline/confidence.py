@@ -24,7 +24,7 @@ _SOME_MATCHES = 0.3
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
 _WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
-# Scans with fewer voxels than this say little.
+# Scans with fewer voxels than this get a warning.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
@@ -213,7 +213,7 @@ def warnings_of(
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
-        # What lies on the other to the greater part is a part of it, and of the same scale.
+        # A cloud that mostly lies on the other is a part of it, at the same scale.
         known = unit_ratio(sizes) if fit.share < PART else None
         what = (
             f"perhaps {_UNITS[known]}: convert both to one unit first"
@@ -249,7 +249,7 @@ def warnings_of(
             f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space "
             "(if the sensors were at the origins of the files)"
         )
-    # Where nothing meets, all poses are equally bad, which is no symmetry.
+    # Without overlap all poses are equally bad, which is not a symmetry.
     if fit.equals and fit.share > 0:
         poses = "pose fits" if fit.equals == 1 else "poses fit"
         found.append(f"symmetric: {fit.equals} clearly different {poses} about as well")

@@ -25,7 +25,7 @@ from spoonful.neighbors import Index
 _Side = TypeVar("_Side")
 _Done = TypeVar("_Done")
 # Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
-# enough to compare each with each.
+# enough to compare all pairs.
 POINTS = 3000
 # No cloud may have more than this, whatever the other one needs.
 _MOST_POINTS = 6000
@@ -114,7 +114,7 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     else:
         _check_voxel(voxel, (source.points, target.points), generator)
     given = source.normals is not None and target.normals is not None
-    # The grids of the two stand askew: points on one lattice would look alike for its sake.
+    # The two grids are rotated against each other: points on one lattice would look alike.
     askew = rotation_from_vector(torch.tensor([0.5, 0.7, 0.9], dtype=torch.float64))
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
@@ -230,7 +230,7 @@ def common_edge(source: Edges, target: Edges) -> float:
 
 
 def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.Generator) -> None:
-    """Refuse a grid on which a cloud has more voxels than can be compared, each with each."""
+    """Refuse a grid on which a cloud has more voxels than the search can compare."""
     counts = [_occupied(points, voxel) for points in clouds]
     if max(counts) > _MOST_ASKED:
         which = "source" if counts[0] > counts[1] else "target"
@@ -238,8 +238,8 @@ def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.G
         apt = choose_voxel(*clouds, generator)
         raise ValueError(
             f"voxel {voxel:.3g} is too small: the {which} has {max(counts):,} of them, and the "
-            f"search takes at most {_MOST_ASKED:,}. Give {_rounded_up(need)} or more, or leave it "
-            f"to us ({apt:.2g}): the last refinement is on the points themselves either way"
+            f"search takes at most {_MOST_ASKED:,}. Use {_rounded_up(need)} or more, or none "
+            f"(then {apt:.2g}): the final refinement uses all points in any case"
         )
 
 

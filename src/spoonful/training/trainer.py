@@ -343,7 +343,7 @@ class Trainer:
         # On a CPU, the next step takes as long as the last; elsewhere, the first one compiles.
         ends = time.monotonic() + (step if self.device.type == "cpu" else 0.0)
         over = ends >= limit
-        # Several processes must agree, which takes time, so they ask less often.
+        # Several processes must agree, which takes time, so they check less often.
         looks = self.group.size == 1 or limit < math.inf or not self.progress.step % _LOOK
         if not (looks and self.group.agree(over or stop.asked)):
             return None
