@@ -16,7 +16,7 @@ _BUDGET = 1 << 22
 
 
 class Neighbors(NamedTuple):
-    """For each query point its nearest point.
+    """The nearest point of each query point.
 
     Attributes:
         index: (..., N) position of the nearest point among the M.

@@ -94,9 +94,9 @@ class PointNetLK(RegistrationModel):
     """PointNetLK as published, batched and with padding left out.
 
     Parameter names are those of the published code (github.com/hmgoforth/PointNetLK), so its
-    `model_best.pth` files load with `load_published`. Three things differ, where that code fails
-    or lets pairs of a batch act on each other: the normal equations are damped instead of given up
-    when singular, one step's twist is at most pi long, and every pair takes all iterations.
+    `model_best.pth` files load with `load_published`. Three things differ from that code: singular
+    normal equations are damped, one step's twist is at most pi long, and every pair takes all
+    iterations.
 
     All of it is float32 under autocast too: a finite difference in bfloat16 is noise.
 

@@ -68,11 +68,11 @@ def register(
     scale: str | None = None,
     up: str | None = None,
 ) -> Alignment:
-    """The pose that maps `source` onto `target`, and how far it can be trusted.
+    """Find the pose that maps `source` onto `target`, with its confidence.
 
     Nothing need be known about units, density, or how much the two have in common. Points are
-    matched by what surrounds them; the poses on which many matches agree are settled on the
-    surfaces and compared; the best is polished by point-to-plane ICP on the clouds themselves.
+    matched by features. Poses on which many matches agree are refined on the surfaces and compared.
+    The best is refined by point-to-plane ICP on all points.
 
     Args:
         source: the cloud to move: a path, an (N, 3) array or tensor, a cloud or mesh of Open3D,

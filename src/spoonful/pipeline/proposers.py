@@ -18,6 +18,7 @@ from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.models import RegistrationModel
+from spoonful.pipeline.alignment import AS_GIVEN
 from spoonful.pipeline.search import TOLERANCE, Proposal, Search
 from spoonful.training import shipped
 
@@ -25,9 +26,6 @@ from spoonful.training import shipped
 _SEEN = 448
 # Fewer points than this are too few for a network.
 _FEWEST = 16
-
-AS_GIVEN = "as given"
-"""The name of the pose that leaves the clouds where they lie."""
 
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 

@@ -48,7 +48,7 @@ _WARM, _TIMED, _SPARE = 3, 12, 0.1
 
 
 class TrainingFailed(RuntimeError):
-    """Batch after batch had no finite loss; the message says which shapes were in them."""
+    """Several batches in a row had no finite loss; the message names their shapes."""
 
 
 @dataclass(frozen=True)
