@@ -97,7 +97,7 @@ def save_program(
     inputs = tuple(torch.zeros(1, size, 3, device=device) for size in sizes)
     shapes = None if points else tuple({1: torch.export.Dim.DYNAMIC} for _ in inputs)
     content = io.BytesIO()
-    # Kernels of our own would be needed wherever the program runs.
+    # The exported file must not need our own kernels.
     with evaluating(model), torch.no_grad(), kernels.disabled():
         program = torch.export.export(Inference(model), inputs, dynamic_shapes=shapes, strict=False)
         if suffix == ".pt2":

@@ -14,13 +14,13 @@ from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
 
-# Another pose with so much of the best one's score fits as well.
+# Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
 # and this much of its score.
 _SOME_MATCHES = 0.3
-# If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
+# If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
 _WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
@@ -28,7 +28,7 @@ _WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
 _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
-# More of a scan than this where the other's sensor looked through contradicts a pose.
+# A larger share of a scan than this in the other sensor's free space contradicts a pose.
 _THROUGH = 0.015
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
@@ -36,7 +36,7 @@ _LOW_OVERLAP = 0.3
 PART = 0.5
 # Motions with less than this of a determined one's resistance are free.
 _WEAK = 0.036
-# Two sizes that differ by more than this are worth a word,
+# Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
 _UNITS = {
@@ -138,7 +138,7 @@ def confidence_of(fit: FitStatistics) -> float:
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
-    # A rival that fits about as well is an even chance: its warning and the verdict must agree.
+    # If another pose fits about as well, the chance is even at best; the verdict must say doubtful.
     odds = (1.0 if rival >= AS_GOOD else rival**_RIVALRY for rival in fit.rivals)
     best = 1 / (1 + sum(odds))
     return found * best * (LOOSE if fit.loose else 1.0)

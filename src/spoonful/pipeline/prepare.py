@@ -31,22 +31,22 @@ POINTS = 3000
 _MOST_POINTS = 6000
 # Nor more than this, if the user chooses the grid: memory and time go with its square.
 _MOST_ASKED = 15_000
-# A thin cloud's grid has so many voxels for each of its points, so that most hold one or two.
+# A thin cloud's grid has this many voxels for each of its points, so that most hold one or two.
 _FILLED = 0.6
-# What the grid's size is judged by.
+# Points that the grid's size is chosen by.
 _SAMPLE = 20_000
-# Points of a cloud that are looked at: more only make the same averages.
+# Points of a cloud that are used; more would give the same averages.
 _MOST_RAW = 300_000
-# Points so many times as far from the middle as the median point are strays.
+# Points this many times as far from the middle as the median point are strays.
 _STRAY = 20.0
 # A cloud is seen from the origin if fewer neighbouring directions than this have another range.
 _FOLDED = 0.03
-# That is judged by so many points, and clouds with fewer or with an origin so many times their size
-# away are not judged.
+# That is judged by this many points; not for clouds with fewer than the second number, or whose
+# origin is further away than this many times their size.
 _ASKED, _LEAST_SEEN, _FAR = 4000, 500, 5.0
 # Neighbours that a normal is estimated from.
 _NEIGHBOURS = 20
-# The surroundings that give a normal its sign reach so far, in voxels: far enough to be more than
+# The surroundings that give a normal its sign reach this far, in voxels: far enough to be more than
 # noise, near enough to be the same in two scans that share a part of their surface.
 _SURROUNDINGS = 5.0
 
@@ -119,7 +119,7 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
-    # Both or none: files of one device are alike, and an object may look like a scan by chance.
+    # Both or none: two files of one device are alike; one alone may look like a scan by chance.
     seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
 
     def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
