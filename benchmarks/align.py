@@ -1,4 +1,4 @@
-"""Are scans put together rightly, how fast, and are wrong pairs found?
+"""Measure `align`: correct poses, rejected wrong pairs, time.
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
     spoonful data simulate street --kind street --sensor lidar --scans 200

@@ -1,4 +1,4 @@
-"""Figures of what the refinement does to a model, and why: the paper's figures and ours.
+"""Draw the paper's figures of the refinement for a model, and ours.
 
     python benchmarks/analyze.py                          # or: spoonful analyze
     python benchmarks/analyze.py divergence-vs-rho convergence --model runs/mine --data shapes

@@ -1,4 +1,4 @@
-"""Check that the layer, pair generation, registration and readers are as fast as they were.
+"""Check that the layer, pair generation, registration and readers have not become slower.
 
     python benchmarks/check.py           # compare with benchmarks/results/check.json
     python benchmarks/check.py --save    # after a change that is meant to move a ratio

@@ -1,4 +1,4 @@
-"""What the refinement is good for: the same training under many conditions, and a table of it.
+"""Train under many conditions, with and without the refinement; write a table.
 
     python benchmarks/experiment.py --list
     python benchmarks/experiment.py --data data/shapes --device cuda --steps 1500 --out DIR

@@ -1,4 +1,4 @@
-"""The shipped networks as ONNX files: how far their poses are from torch's, and how long they take.
+"""Compare the shipped networks as ONNX files with torch: pose differences and times.
 
     python benchmarks/export.py                  # or: spoonful bench export
     python benchmarks/export.py --models dcp-v2 --pairs 4 --save

@@ -1,4 +1,4 @@
-"""The pose layer against its rivals: forward and backward, side by side in one run.
+"""Time the pose layer against SVD and roma, forward and backward.
 
     python benchmarks/layer.py                    # or: spoonful bench layer
     python benchmarks/layer.py --device cuda --save

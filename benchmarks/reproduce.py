@@ -1,4 +1,4 @@
-"""The paper's tables beside ours: train or load what is missing, measure, subtract.
+"""Print the paper's tables beside ours; train or load what is missing.
 
 python benchmarks/reproduce.py                        # list the tables; or: spoonful reproduce
 python benchmarks/reproduce.py rpm-crop --no-train    # what needs no training

@@ -1,4 +1,4 @@
-"""Robust fits among wrong matches: how often `robust_kabsch` with GNC-TLS finds the pose.
+"""Measure how often `robust_kabsch` with GNC-TLS finds the pose among wrong matches.
 
     python benchmarks/robust.py --save
 

@@ -1,4 +1,4 @@
-"""How exact the rotation of a 3x3 matrix is: ours in float32 against torch.linalg.svd in float32.
+"""Compare the float32 error of our rotation of a 3x3 matrix with that of torch.linalg.svd.
 
     python benchmarks/rotation.py --save
     python benchmarks/rotation.py --device cuda --count 100000

@@ -1,4 +1,4 @@
-"""How often are scans registered, how fast, and are wrong results doubted?
+"""Measure `register` on scans: correct poses, doubted wrong results, time.
 
     python benchmarks/scans.py --data SCANS [--methods auto ransac fgr] [--turns 3] [--save]
 

@@ -1,4 +1,4 @@
-"""Attack the readers, trainings, batches and the server for some minutes.
+"""Stress the readers, trainings, batches and the server for some minutes.
 
     python benchmarks/soak.py --minutes 10           # a seed of its own every time
     python benchmarks/soak.py --minutes 10 --save    # write benchmarks/results/soak.json

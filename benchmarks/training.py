@@ -1,4 +1,4 @@
-"""Whole training epochs with everything on: how many pairs a second, and where the time goes.
+"""Time whole training epochs: pairs per second, and where the time goes.
 
     python benchmarks/training.py --device cuda --save            # or: spoonful bench training
     python benchmarks/training.py --device cuda --models dcp --epochs 1

@@ -162,9 +162,9 @@ def reproduce(
         data: the data's name, see `open_data`; None for the embedded corpus.
         runs: the folder of training runs.
         budget: seconds of training for the whole table, in equal shares; None to train in full.
-            A run that was trained in full before is preferred to a short one. A network of which
-            a CPU cannot take one step in its share is left out. Half as long again is for
-            measuring, on fewer test items where that does not do for all of them.
+            A run that was trained in full before is preferred to a short one. A network that
+            cannot take one step in its share is left out. Measuring takes up to half of this time
+            in addition, on fewer test items if need be.
         seeds: training runs for each row; None for as many as the paper has.
         rows: the labels of the rows to make; None for all of them. The others are still shown.
         layer: the mode of the refinement layer in rows that have one; "source" is what the

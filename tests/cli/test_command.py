@@ -81,7 +81,7 @@ def test_a_models_card_shows_the_whole_hash(terminal, capsys, monkeypatch):
 
 def test_without_a_name_the_benchmarks_are_listed(capsys):
     assert run(["bench"]) == 0
-    assert "layer       The pose layer against its rivals" in capsys.readouterr().out
+    assert "layer       Time the pose layer" in capsys.readouterr().out
 
 
 def test_a_benchmark_answers_for_its_own_options(capsys, monkeypatch):

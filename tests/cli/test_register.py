@@ -26,9 +26,9 @@ from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.metrics import rotation_error_degrees
 from spoonful.pipeline import Alignment, auto, runner
+from spoonful.pipeline.alignment import AS_GIVEN
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.posefile import read_pose, read_similarity, write_pose
-from spoonful.pipeline.proposers import AS_GIVEN
 from view.helpers import Page, box, turn
 
 TRUTH = turn(40, "y", (1.0, -2.0, 0.5))

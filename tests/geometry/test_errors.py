@@ -66,14 +66,14 @@ def test_bad_clouds(fit, arguments, error, message):
         (
             {"weights": torch.ones(2, 4)},
             ValueError,
-            "weights must have one entry a point",
+            "weights must have one entry per point",
         ),
         ({"weights": torch.ones(2, 5).int()}, TypeError, "weights must be floating point"),
         ({"weights": torch.ones(2, 5).bool()}, TypeError, "torch.bool; pass a mask as mask="),
         ({"weights": [1.0]}, TypeError, "weights must be a torch.Tensor, got list"),
         ({"weights": -torch.ones(2, 5)}, ValueError, "weights must be >= 0, got -1 among them"),
         ({"weights": torch.ones(2, 5, 1)}, ValueError, "pass weights.squeeze(-1)"),
-        ({"mask": torch.ones(4, dtype=torch.bool)}, ValueError, "mask must have one entry a point"),
+        ({"mask": torch.ones(4, dtype=torch.bool)}, ValueError, "mask must have one entry"),
         ({"mask": torch.ones(2, 5)}, TypeError, "mask must be bool (True keeps a point)"),
     ],
 )

@@ -130,7 +130,7 @@ def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path
     fake.reachable = False
     with pytest.raises(OSError, match="cannot be reached, and me/dcp is not in its cache"):
         hub.pull("me/dcp", tmp_path / "pulled")
-    with pytest.raises(OSError, match="no answer of the hub for me/dcp: no route to host"):
+    with pytest.raises(OSError, match="the hub did not answer for me/dcp: no route to host"):
         hub.push(folder, "me/dcp")
     fake.reachable = True
     assert not (tmp_path / "pulled").exists()

@@ -14,7 +14,7 @@ from torch import Tensor
 from pipeline.standins import aligned
 from spoonful.geometry import Pose
 from spoonful.pipeline import Alignment
-from spoonful.pipeline.proposers import AS_GIVEN
+from spoonful.pipeline.alignment import AS_GIVEN
 from spoonful.pipeline.report import show, write_report
 from spoonful.view import CloudLayer, PoseStop, Table, View, write_page
 from view.chromium import Chromium

@@ -212,7 +212,7 @@ def align(
         `Aligned`. `spoonful.align.outputs.write` writes it to files.
 
     Raises:
-        ValueError: fewer than two scans; `fixed` is none of them; an unknown `order`; `init` lacks
+        ValueError: fewer than two scans; `fixed` not among them; an unknown `order`; `init` lacks
             a scan or contradicts itself.
         FolderInUse: another process writes to the folder.
     """

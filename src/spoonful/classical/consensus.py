@@ -20,7 +20,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose, kabsch
 
-# Matches compared each with each: the time grows with the cube of their number.
+# Matches compared in all pairs: the time grows with the cube of their number.
 _MOST_MATCHES = 1200
 # Groups that are formed, and the matches of each besides its seed.
 _SEEDS, _MEMBERS = 256, 12

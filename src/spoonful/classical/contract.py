@@ -54,9 +54,8 @@ class ClassicalMethod(ABC):
 
     Attributes:
         settings: whose settings these are: "default", "published", "tuned", or "custom".
-        inlier_distance: how near the target a source point must come to count as an inlier, in
-            the clouds' own unit; None for three times the mean distance of a target point to its
-            neighbour.
+        inlier_distance: distance below which a source point counts as an inlier, in the clouds'
+            unit; None for three times the mean distance of neighbouring target points.
     """
 
     name: ClassVar[str]

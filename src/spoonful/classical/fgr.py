@@ -42,10 +42,9 @@ class FGR(ClassicalMethod):
     status is "no-overlap" if fewer than 10 features match. Lengths are in the clouds' own unit;
     None stands for the same share of the larger cloud's radius as in `published`.
 
-    Settings mean what they mean in Open3D. Three things differ from its implementation: features
-    describe all points within `feature_radius`, without a largest number; they are compared by
-    the Bhattacharyya coefficient instead of the Euclidean distance; and each iteration solves for
-    the pose in closed form instead of by a Gauss-Newton step.
+    Settings mean what they mean in Open3D. Three things differ from its implementation. Features
+    describe all points within `feature_radius`. They are compared by the Bhattacharyya coefficient,
+    not the Euclidean distance. Each iteration solves for the pose in closed form.
 
     Attributes:
         feature_radius: the radius of the neighbourhoods that features describe.

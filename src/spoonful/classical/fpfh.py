@@ -135,7 +135,7 @@ def _pair_bins(
 
 
 def _counted(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
-    """How many pairs of each of N points are in each bin of each angle, (3, N, 11)."""
+    """The number of pairs of each of N points in each bin of each angle, (3, N, 11)."""
     cells = (end * BINS + part for part in bins for end in ends)
     found = [torch.bincount(cell, minlength=count * BINS) for cell in cells]
     return torch.stack(found).view(3, 2, count, BINS).sum(1)

@@ -19,12 +19,12 @@ _MANY = 2048
 
 @dataclass(frozen=True, kw_only=True)
 class KISSMatcher(LibraryMethod):
-    """Points are matched by features; matches that contradict others are pruned as a graph.
+    """KISS-Matcher: matches features, and prunes matches that contradict others.
 
     It is global: where clouds start does not matter, and `init` is disregarded. Its settings are
-    for the scans of vehicles, in metres, and some of its bounds are fixed lengths; so clouds are
-    scaled for the call, such that a voxel has the size they were made for. The status is "failed"
-    where the library calls its answer invalid.
+    for scans of vehicles in metres, and some of its bounds are fixed lengths. So clouds are scaled
+    for the call to the voxel size that these expect. The status is "failed" where the library calls
+    its answer invalid.
 
     Attributes:
         voxel: size of a voxel, in the clouds' own unit: points are thinned to one a voxel, and all

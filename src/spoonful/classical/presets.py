@@ -134,9 +134,8 @@ def tuned(name: str, protocol: str | None = None) -> Tuned:
 
     Args:
         name: of the method.
-        protocol: for which pairs. Where there are none for this protocol they are those of one of
-            the same family, whose name begins alike ("rpm-jitter" takes those of "rpm-crop"); else,
-            or for None, of any.
+        protocol: the protocol they are for. If it has none, those of its family are taken
+            ("rpm-jitter" takes those of "rpm-crop"), else any.
 
     Raises:
         ValueError: there are none for the method.

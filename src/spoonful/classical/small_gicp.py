@@ -14,7 +14,7 @@ from spoonful.geometry.checks import check_choice, check_count
 
 @dataclass(frozen=True, kw_only=True)
 class SmallGICP(LibraryMethod):
-    """ICP between the small planes that points stand for, a local method.
+    """Generalised ICP, which matches local planes; a local method.
 
     The status is "no-overlap" where nothing is within `max_distance`, and "no-convergence" where
     iterations ran out. Lengths are in the clouds' own unit.

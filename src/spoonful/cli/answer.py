@@ -11,16 +11,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from spoonful.pipeline.alignment import Alignment, turn_of
+from spoonful.pipeline.alignment import Alignment, answered, share_text, turn_of
 from spoonful.pipeline.confidence import PART, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import (
     SHOWN,
-    answered,
     axis_text,
     scale_text,
-    share_text,
     vector_text,
 )
 from spoonful.view.layers import Fact

@@ -28,10 +28,10 @@ from spoonful.cli.register import (
     asked,
     check_inputs,
 )
+from spoonful.pipeline.alignment import share_text
 from spoonful.pipeline.batches import read_pairs, register_pairs
 from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.parts import Row
-from spoonful.pipeline.report import share_text
 
 # Pairs of each status that are named at the end.
 NAMED = 5

@@ -87,7 +87,7 @@ def fetch(
     if place.exists():
         if place.is_dir() and looks_right(place):
             return place
-        raise FetchError(f"{place}: something else is there; move it away first")
+        raise FetchError(f"{place}: it exists and is not this dataset; move it away first")
     wanted = _checksum(sha256 or archive.sha256)
     address = url or archive.url
     try:

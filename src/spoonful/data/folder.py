@@ -137,7 +137,7 @@ def _from_cache(file: Path, shape: tuple[int, ...]) -> tuple[Tensor, Tensor] | N
         if points.shape == normals.shape == shape:
             return points, normals
     except Exception as error:  # any damage: the corpus can be made again
-        warnings.warn(f"{file}: made again, it cannot be read ({error})", stacklevel=3)
+        warnings.warn(f"{file} cannot be read and is made again ({error})", stacklevel=3)
     return None
 
 
@@ -146,4 +146,4 @@ def _to_cache(file: Path, made: tuple[Tensor, Tensor]) -> None:
         with replacing(file) as kept:
             torch.save({"points": made[0], "normals": made[1]}, kept)
     except OSError as error:
-        warnings.warn(f"the corpus is not kept for next time: {error}", stacklevel=3)
+        warnings.warn(f"the shapes could not be cached: {error}", stacklevel=3)

@@ -128,7 +128,7 @@ def _load_hdf5(root: Path, split: str, points: int | None) -> Corpus:
         raise ValueError(f"{root}: its files differ in their number of points: {sorted(sizes)}")
     (size,) = sizes
     if points is not None and points > size:
-        raise ValueError(f"points must be at most {size}, what {root} has; got {points}")
+        raise ValueError(f"points must be at most {size}, the number in {root}; got {points}")
     with_normals = [normals for _, normals, _ in parts if normals is not None]
     if with_normals and len(with_normals) < len(parts):
         raise ValueError(f"{root}: some of its files have normals, others do not")

@@ -218,7 +218,7 @@ class Protocol:
                 f"protocol {self.name} takes a Corpus of shapes, got a {type(data).__name__}"
             )
         if len(data) == 0:
-            raise ValueError(f"protocol {self.name} cannot make pairs of no data")
+            raise ValueError(f"protocol {self.name} cannot make pairs: the data is empty")
 
     def describe(self) -> str:
         """The card as text, for people.

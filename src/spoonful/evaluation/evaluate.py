@@ -53,9 +53,8 @@ def evaluate(
         batch_size: pairs at a time.
         device: where the method runs.
         limit: the number of items, the first ones; None for all of them.
-        seconds: only as many batches as fit into this time, and one at least. Items come in an
-            order of their own, the same every time, which spreads them over all categories: as
-            they are stored, the first ones would be of one.
+        seconds: only as many batches as fit into this time, and one at least. Items come in a fixed
+            order that mixes all categories, so that the first items are not all of one category.
         chamfer: whether to measure Chamfer distances, the one costly error.
         progress: called with the number of items done and of all items, of this process.
 

@@ -34,7 +34,7 @@ Run = Callable[[Batch], Registration]
 
 @dataclass(frozen=True)
 class Method:
-    """Something to be measured.
+    """A method to evaluate.
 
     Attributes:
         name: as printed in tables.

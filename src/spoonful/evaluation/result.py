@@ -245,7 +245,7 @@ class Result:
 
 
 def write_csv(results: Sequence[Result], to: str | Path | TextIO) -> None:
-    """All statistics of some results as a table for other programs: a row a metric and category.
+    """Write all statistics of some results as a CSV table, one row per metric and category.
 
     Args:
         results: one or more.

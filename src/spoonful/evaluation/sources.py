@@ -42,7 +42,7 @@ class Scans(list[ScanPair]):
 
 
 def open_data(name: str, split: str = "test", protocol: Protocol | None = None) -> Corpus | Scans:
-    """The data called `name`.
+    """Open data by name: built-in shapes, a folder or a file.
 
     Args:
         name: "synthetic" for the embedded corpus; a folder in the layout of ModelNet40's HDF5
@@ -60,7 +60,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
         return corpora.load(find_data(name), split)
     if name == SYNTHETIC:
         raise ValueError(
-            f"protocol {protocol.name} is of scans, and none are embedded: give a folder with them"
+            f"protocol {protocol.name} needs scans, and none are built in: give a folder of scans"
         )
     folder = find_data(name.replace("{split}", split))
     overlap = protocol.min_overlap or 0.0
@@ -87,7 +87,7 @@ def find_data(name: str) -> str:
 
 
 def open_method(text: str, protocol: str | None = None) -> Method:
-    """The method that `text` names.
+    """Open a method by name, settings, training run or weights.
 
     Args:
         text: a registered name ("identity", "icp"); a classical method with other settings,

@@ -141,7 +141,7 @@ def check_shape(name: str, tensor: Tensor, *tail: int | str) -> None:
         fits = fits and (tensor.shape[place] == size or isinstance(size, str))
     if not fits:
         wanted = ", ".join(str(size) for size in tail)
-        # Points as columns, (B, 3, N), are the other habit of networks.
+        # Many networks store points as columns, (B, 3, N).
         columns = len(tail) == 2 and tail[-1] == 3 and tensor.shape[-2:-1] == (3,)
         hint = f"; pass {name}.mT" if columns and isinstance(tail[0], str) else ""
         raise ValueError(f"{name} must have shape (..., {wanted}), got {_shape(tensor)}{hint}")
@@ -220,7 +220,7 @@ def _companion(name: str, tensor: Tensor, cloud: Tensor) -> Tensor:
         return tensor.expand(wanted)
     hint = f"; pass {name}.squeeze(-1)" if tensor.shape == (*wanted, 1) else ""
     raise ValueError(
-        f"{name} must have one entry a point, shape {tuple(wanted)}, got {_shape(tensor)}{hint}"
+        f"{name} must have one entry per point, shape {tuple(wanted)}, got {_shape(tensor)}{hint}"
     )
 
 

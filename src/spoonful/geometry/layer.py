@@ -70,9 +70,9 @@ class SpoonfulLayer(nn.Module):
             - "detached" (ours): the Kabsch rotation without its gradient. The n refined poses then
               carry the first n terms of the Neumann series of Kabsch's gradient.
             - "perturbed" (ours): the detached Kabsch rotation, turned about a random axis by an
-              angle uniform in [0, max_degrees]. The error left after k steps is about rho^k of
-              the turn, so a loss on the refined poses rewards matches with a small rho: matches
-              that are isometric to the source, not merely oriented like it.
+              angle uniform in [0, max_degrees]. About rho^k of the turn is left after k steps. So a
+              loss on the refined poses rewards matches with a small rho, which are isometric to the
+              source.
         max_degrees: the bound of "perturbed".
         starts: how many perturbed starts for each cloud.
         kernels: whether compiled kernels may be used (`geometry.kernels`).

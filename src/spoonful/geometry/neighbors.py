@@ -11,12 +11,12 @@ from torch import Tensor
 from spoonful.geometry.checks import check_is_tensor, check_tensor, working_dtype
 
 # Squared distances held at once, 16 MiB of them in float32, whatever the clouds' sizes: large
-# enough to hide the launch of a kernel, small enough not to be noticed.
+# enough to hide the launch of a kernel, small beside other memory.
 _BUDGET = 1 << 22
 
 
 class Neighbors(NamedTuple):
-    """For each query point its nearest point.
+    """The nearest point of each query point.
 
     Attributes:
         index: (..., N) position of the nearest point among the M.

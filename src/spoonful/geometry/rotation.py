@@ -133,7 +133,7 @@ def _by_svd(cross: Tensor) -> Tensor:
     size = cross.abs().amax((-1, -2), keepdim=True)
     U, s, Vh = torch.linalg.svd((cross / size).nan_to_num(0, 0, 0))
     rotation = matmul3(U, Vh)
-    # A reflection is mended where it costs least: at the smallest singular value, the last.
+    # A reflection is repaired at the smallest singular value, the last, where it costs least.
     x, y, z = rotation.unbind(-1)
     flip = torch.sign((torch.linalg.cross(x, y) * z).sum(-1))[..., None, None] - 1
     rotation = torch.addcmul(rotation, flip * U[..., 2:], Vh[..., 2:, :])

@@ -93,7 +93,7 @@ def stability(
     iterations: int = 5,
     form: Form = "source",
 ) -> Stability:
-    """Diagnostics of a refinement from `rotation`: if it leaves it, how fast, and why.
+    """Diagnostics of a refinement from `rotation`: rho, the divergence and its indicators.
 
     Args:
         source: (..., N, 3).

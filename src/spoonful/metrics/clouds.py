@@ -58,7 +58,7 @@ def modified_chamfer_distance(
     source_mask: Tensor | None = None,
     target_mask: Tensor | None = None,
 ) -> Tensor:
-    """RPM-Net's Chamfer distance, in which each noisy, partial cloud meets the whole clean shape.
+    """RPM-Net's Chamfer distance of each noisy, partial cloud to the whole clean shape.
 
     With X the clean shape in the target's frame, the moved source is compared with X, and the
     target with X moved as the pose would have moved it: `R R_gt^T (X - t_gt) + t`. So the points
@@ -159,9 +159,9 @@ def relative_correspondence_error(
     """The correspondence error as a fraction of the points' mean distance to their centroid.
 
     1 is the error of matching every point to the centroid of the cloud, which says nothing about
-    the rotation. The paper normalises "with respect to the ground truth" and does not say more;
-    distances to the centroid are the reading under which its figures (96 % at an error of 0.52)
-    are possible. Distances to the origin would depend on the translation, and give 70 to 80 %.
+    the rotation. The paper only says "with respect to the ground truth". With distances to the
+    centroid its figures (96 % at an error of 0.52) are possible. Distances to the origin would
+    depend on the translation, and give 70 to 80 %.
 
     Args:
         matches: (..., N, 3) the place each source point was matched to, in the target's frame.

@@ -56,9 +56,9 @@ def anisotropic_error_degrees(
       defines it (Eq. 22).
     - "rpmnet": difference of the extrinsic xyz Euler angles, as RPM-Net's code reports it.
 
-    A difference of angles is not a distance: it depends on the frame, grows without reason near
-    gimbal lock, and jumps by 360 degrees where an angle passes 180 (the published codes do not
-    wrap it, so neither does this). `rotation_error_degrees` is the error to trust.
+    A difference of angles is not a distance. It depends on the frame, grows near gimbal lock, and
+    jumps by 360 degrees when an angle passes 180, as in the published code.
+    `rotation_error_degrees` is the error to trust.
 
     Args:
         rotation: (..., 3, 3) estimated rotations.
@@ -109,7 +109,7 @@ def translation_error(translation: Tensor, truth: Tensor, p: Literal[1, 2] = 2) 
 
 
 def relative_rotation_error(rotation: Tensor, truth: Tensor) -> Tensor:
-    """The isotropic error as a fraction of the true rotation's angle: 1 is doing nothing.
+    """The isotropic error as a fraction of the true rotation's angle; no motion has 1.
 
     Args:
         rotation: (..., 3, 3) estimated rotations.
@@ -130,7 +130,7 @@ def relative_rotation_error(rotation: Tensor, truth: Tensor) -> Tensor:
 
 
 def relative_translation_error(translation: Tensor, truth: Tensor) -> Tensor:
-    """The L2 error as a fraction of the true translation's length: 1 is doing nothing.
+    """The L2 error as a fraction of the true translation's length; no motion has 1.
 
     Args:
         translation: (..., 3) estimated translations.

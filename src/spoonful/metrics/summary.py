@@ -50,9 +50,9 @@ def summarize(errors: Tensor) -> Summary:
     """Statistics over the items of a metric.
 
     Args:
-        errors: (K,) one error an item, or (K, D) errors by axis, as those of
-            `anisotropic_error_degrees`; all K x D of them then enter alike, which is how DCP
-            and RPM-Net compute MSE, RMSE and MAE.
+        errors: (K,) one error per item, or (K, D) errors by axis, as those of
+            `anisotropic_error_degrees`; all K x D of them then enter alike, as DCP and RPM-Net
+            compute MSE, RMSE and MAE.
 
     >>> import torch
     >>> summary = summarize(torch.tensor([-1.0, 1, 4]))

@@ -121,7 +121,7 @@ def check_fit(model: nn.Module, state: Mapping[str, Tensor], path: Path) -> None
     ]
     if problems:
         raise ValueError(
-            f"{path} is no checkpoint of this {type(model).__name__}: of its {len(wanted)} tensors "
+            f"{path} is not a checkpoint of this {type(model).__name__}: of {len(wanted)} tensors "
             f"{'; '.join(problems)}"
         )
 

@@ -23,7 +23,7 @@ from spoonful.registration import Registration
 
 
 class RegistrationModel(nn.Module, ABC):
-    """A network that registers batches, says how wrong it was, and registers single pairs.
+    """A network that registers batches and single pairs, and has a loss.
 
     To write one, implement `forward` and `loss`; `register` comes with it.
 
@@ -62,9 +62,8 @@ class RegistrationModel(nn.Module, ABC):
     def compile_parts(self, **options: Any) -> None:
         """Compile the network's parts one by one with `torch.compile`, in place.
 
-        This gives the speed of compiling the whole model for a fraction of the compile time:
-        a part used in every iteration is compiled once, and the geometry between the parts is
-        left as it is. Parameter names do not change.
+        This is as fast as compiling the whole model and compiles much sooner: a part used in every
+        iteration is compiled once. Parameter names do not change.
 
         Args:
             options: for `torch.compile`, e.g. `mode="max-autotune-no-cudagraphs"`.

@@ -25,10 +25,9 @@ from spoonful.registration import Registration
 class DCP(RegistrationModel):
     """DCP with any of its published parts, and the refinement layer after Kabsch.
 
-    Parameter names are those of the published code, so its checkpoints load with
-    `load_published`. Two habits of that code are kept because its weights were trained with them:
-    the identity pointer returns the embeddings, which are then *added* to themselves, so version 1
-    matches with doubled embeddings; and source and target have separate batch statistics.
+    Parameter names are those of the published code, so its checkpoints load with `load_published`.
+    Two properties of that code are kept because its weights were trained with them. The identity
+    pointer doubles the embeddings in version 1. Source and target have separate batch statistics.
 
     Args:
         embedding: "dgcnn" or "pointnet".

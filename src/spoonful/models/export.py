@@ -57,7 +57,7 @@ def save_program(
     *,
     points: tuple[int, int] | None = None,
 ) -> Path:
-    """Write a model's inference path as a program that needs nothing of Spoonful.
+    """Export a model to a file that runs without Spoonful.
 
     It takes one pair of clouds, as the network sees them (centred, in the unit ball), with normals
     for a model that reads them. It returns rotation (1, 3, 3) and translation (1, 3). The other
@@ -68,9 +68,9 @@ def save_program(
         path: `.pt2` for `torch.export.load`, and from there for C++; `.onnx` for ONNX runtimes,
             with inputs `source`, `target` and perhaps `source_normals`, `target_normals`, and
             outputs `rotation`, `translation`. docs/export.md has a program that calls one.
-        points: of the source and of the target, for a program of these sizes alone. None is for
-            any number; the larger cloud then needs at least as many points as the model has
-            neighbours (20 for DCP, 64 for RPM-Net), and torch 2.6 or newer is needed.
+        points: of the source and of the target, for a program of these sizes alone. None is for any
+            number, and needs torch 2.6 or newer. The larger cloud then needs as many points as the
+            model has neighbours (20 for DCP, 64 for RPM-Net).
 
     Returns:
         The file's path.
@@ -97,7 +97,7 @@ def save_program(
     inputs = tuple(torch.zeros(1, size, 3, device=device) for size in sizes)
     shapes = None if points else tuple({1: torch.export.Dim.DYNAMIC} for _ in inputs)
     content = io.BytesIO()
-    # Kernels of our own would be needed wherever the program runs.
+    # The exported file must not need our own kernels.
     with evaluating(model), torch.no_grad(), kernels.disabled():
         program = torch.export.export(Inference(model), inputs, dynamic_shapes=shapes, strict=False)
         if suffix == ".pt2":

@@ -104,7 +104,7 @@ class FeatureNet(nn.Module):
             (B, N, dim) of norm 1, float32.
         """
         pooled = self._pooled(points, neighborhood, mask)
-        # From here on there is one vector a point, not 64: float32 costs nothing.
+        # From here on there is one vector per point, not 64: float32 is cheap.
         with full_precision(points):
             out = pointwise(self.postpool, at_least_float32(pooled), mask=mask)
             return F.normalize(out, dim=-1)

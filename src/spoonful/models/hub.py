@@ -47,7 +47,7 @@ def locate(where: str | os.PathLike[str], file: str = FILE) -> Path:
         file: the file of the folder or repository.
 
     Raises:
-        ValueError: `where` is none of these, or the repository or file does not exist.
+        ValueError: `where` has another form, or the repository or file does not exist.
         OSError: the network or the disk failed; no partial file is left.
     """
     text, path = os.fspath(where), Path(where)
@@ -181,7 +181,7 @@ def _hub_errors(repo: str) -> Iterator[Any]:
     except ValueError:
         raise
     except Exception as error:  # no network, in the classes of a library that differs by release
-        raise OSError(f"no answer of the hub for {repo}: {error}") from error
+        raise OSError(f"the hub did not answer for {repo}: {error}") from error
 
 
 def _subclasses(kind: type[Model]) -> Iterator[type[Model]]:

@@ -28,8 +28,8 @@ from spoonful.models.norms import batch_norm, linear, running_affine
 from spoonful.models.precision import at_least_float32, full_precision
 from spoonful.registration import Registration
 
-# What is added to J^T J, relative to its trace. It changes nothing where the features see all six
-# motions; where they do not, as for a sphere's turns, those motions are left alone.
+# Damping added to J^T J, relative to its trace. It matters only if the features do not fix all six
+# motions, as for a sphere's turns: those motions are then zero.
 _DAMPING = 1e-6
 # The longest twist of one step, in radians and units of length. Clouds are in the unit ball, so a
 # longer one is no step towards anything; without a bound a bad Jacobian sends a cloud to infinity.
@@ -94,9 +94,9 @@ class PointNetLK(RegistrationModel):
     """PointNetLK as published, batched and with padding left out.
 
     Parameter names are those of the published code (github.com/hmgoforth/PointNetLK), so its
-    `model_best.pth` files load with `load_published`. Three things differ, where that code fails
-    or lets pairs of a batch act on each other: the normal equations are damped instead of given up
-    when singular, one step's twist is at most pi long, and every pair takes all iterations.
+    `model_best.pth` files load with `load_published`. Three things differ from that code: singular
+    normal equations are damped, one step's twist is at most pi long, and every pair takes all
+    iterations.
 
     All of it is float32 under autocast too: a finite difference in bfloat16 is noise.
 

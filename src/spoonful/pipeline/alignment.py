@@ -20,6 +20,12 @@ from spoonful.pipeline.posefile import write_pose
 from spoonful.pipeline.posetext import quaternion
 from spoonful.view.markup import escaped
 
+AS_GIVEN = "as given"
+"""The name of the pose that leaves the clouds where they lie."""
+
+# If the clouds as given are the best pose and less likely right than this, nothing was found.
+NOTHING = 0.05
+
 # Results at least this likely to be right are called confident.
 CONFIDENT = 0.7
 
@@ -68,7 +74,7 @@ class Deviation(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Alignment:
-    """A pose that maps source to target, how it was chosen and how far it can be trusted.
+    """A pose that maps source to target, with its evidence and confidence.
 
     Attributes:
         pose: `target ~ R source + t`, float64.
@@ -137,7 +143,7 @@ class Alignment:
     def _repr_html_(self) -> str:
         """The result as a notebook shows it; `spoonful.pipeline.report.show` opens the page."""
         numbers = {
-            "confidence": f"{self.confidence:.0%}",
+            "confidence": share_text(self.confidence),
             "overlap": f"{self.overlap:.0%}",
             "inliers": f"{self.inlier_ratio:.1%} within {self.radius:.4g}, RMSE {self.rmse:.4g}",
             "points": f"{len(self.source):,} onto {len(self.target):,}",
@@ -151,6 +157,8 @@ class Alignment:
         matrix = "\n".join(
             "  ".join(f"{value:10.6f}" for value in row) for row in self.transform.tolist()
         )
+        if not answered(self):
+            return f"<b>No alignment found</b><table>{rows}</table>"
         word = "Confident" if self.confident else "Doubtful"
         return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>"
 
@@ -258,6 +266,23 @@ class Alignment:
             "Alignment.show was removed; "
             "use spoonful.pipeline.report.show(alignment), which takes the same options"
         )
+
+
+def answered(alignment: Alignment) -> bool:
+    """False if no pose fitted: the source was not moved, or no point of it is near the target."""
+    moved = alignment.method != AS_GIVEN or alignment.confidence >= NOTHING
+    return moved and alignment.inlier_ratio > 0
+
+
+def share_text(share: float) -> str:
+    """A probability for reading, never surer than it is.
+
+    >>> share_text(0.9999), share_text(0.42), share_text(0.0)
+    ('over 99%', '42%', 'under 1%')
+    """
+    if share > 0.99:
+        return "over 99%"
+    return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
 class Turn(NamedTuple):

@@ -45,7 +45,7 @@ from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
 METHODS = ("auto", *PROPOSERS)
-"""What `register` and the command take as a method."""
+"""The values of `method` for `register` and the command."""
 
 # Points of the target that the result is refined and measured on,
 _TARGET_POINTS = 200_000
@@ -68,11 +68,11 @@ def register(
     scale: str | None = None,
     up: str | None = None,
 ) -> Alignment:
-    """The pose that maps `source` onto `target`, and how far it can be trusted.
+    """Find the pose that maps `source` onto `target`, with its confidence.
 
     Nothing need be known about units, density, or how much the two have in common. Points are
-    matched by what surrounds them; the poses on which many matches agree are settled on the
-    surfaces and compared; the best is polished by point-to-plane ICP on the clouds themselves.
+    matched by features. Poses on which many matches agree are refined on the surfaces and compared.
+    The best is refined by point-to-plane ICP on all points.
 
     Args:
         source: the cloud to move: a path, an (N, 3) array or tensor, a cloud or mesh of Open3D,
@@ -82,7 +82,7 @@ def register(
         init: about where the source belongs; it is then one of the poses considered, and where
             local methods ("icp", "small_gicp") start. None starts them from the clouds as given.
         voxel: edge of the grid that the search works on, in the clouds' unit; None chooses it.
-        seed: of every random choice; the same seed gives the same result.
+        seed: for all random choices; the same seed gives the same result.
         source_normals: (N, 3), where the source does not carry its own. Normals are used if both
             clouds have them, and are then taken to point to the same side of a surface in both.
         target_normals: (M, 3), likewise.

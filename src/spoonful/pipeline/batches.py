@@ -66,7 +66,7 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a CSV file: {error}") from None
     if not rows:
-        raise ValueError(f"{path}: it has no pairs; wanted are lines under a line source,target")
+        raise ValueError(f"{path}: it has no pairs; write one per line below source,target")
     names = [name for name in rows[0] if name]
     missing = [name for name in ("source", "target") if name not in names]
     if missing:

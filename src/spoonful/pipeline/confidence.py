@@ -14,21 +14,21 @@ from spoonful.pipeline.field import Fit, meet
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
 
-# Another pose with so much of the best one's score fits as well.
+# Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
 # and this much of its score.
 _SOME_MATCHES = 0.3
-# If too little holds a pose it is one of many, whatever agrees with it: its confidence shrinks.
+# If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
 _WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
-# Scans with fewer voxels than this say little.
+# Scans with fewer voxels than this get a warning.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
-# More of a scan than this where the other's sensor looked through contradicts a pose.
+# A larger share of a scan than this in the other sensor's free space contradicts a pose.
 _THROUGH = 0.015
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
@@ -36,9 +36,9 @@ _LOW_OVERLAP = 0.3
 PART = 0.5
 # Motions with less than this of a determined one's resistance are free.
 _WEAK = 0.036
-# But not if so many voxels of such a motion take the surfaces this many times as far apart.
+# A free motion of `_MOVED` voxels leaves the surfaces less than `_APART` times as far apart.
 _MOVED, _APART = 3.0, 3.0
-# Two sizes that differ by more than this are worth a word,
+# Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
 _UNITS = {
@@ -140,7 +140,7 @@ def confidence_of(fit: FitStatistics) -> float:
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
-    # A rival that fits about as well is an even chance: its warning and the verdict must agree.
+    # If another pose fits about as well, the chance is even at best; the verdict must say doubtful.
     odds = (1.0 if rival >= AS_GOOD else rival**_RIVALRY for rival in fit.rivals)
     best = 1 / (1 + sum(odds))
     return found * best * (LOOSE if fit.loose else 1.0)
@@ -230,7 +230,7 @@ def warnings_of(
     ratio = max(sizes) / max(min(sizes), 1e-300)
     if ratio > _SCALES:
         larger = "source" if sizes[0] > sizes[1] else "target"
-        # What lies on the other to the greater part is a part of it, and of the same scale.
+        # A cloud that mostly lies on the other is a part of it, at the same scale.
         known = unit_ratio(sizes) if fit.share < PART else None
         what = (
             f"perhaps {_UNITS[known]}: convert both to one unit first"
@@ -266,7 +266,7 @@ def warnings_of(
             f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space "
             "(if the sensors were at the origins of the files)"
         )
-    # Where nothing meets, all poses are equally bad, which is no symmetry.
+    # Without overlap all poses are equally bad, which is not a symmetry.
     if fit.equals and fit.share > 0:
         poses = "pose fits" if fit.equals == 1 else "poses fit"
         found.append(f"symmetric: {fit.equals} clearly different {poses} about as well")

@@ -67,7 +67,7 @@ def as_cloud(
     finite = finite_rows(points)
     if own is not None:
         own = unit(own.detach().to("cpu", torch.float64))
-        # A normal that is missing here and there would poison every average it enters.
+        # A missing normal would make every average over it NaN.
         good = own.isfinite().all(-1) & (own.abs().amax(-1) > 0)
         if not bool(good[finite].all()):
             own = None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from spoonful.pipeline.report import share_text
+from spoonful.pipeline.alignment import share_text
 from spoonful.view.layers import number
 from spoonful.view.listing import Cell, write_listing
 

@@ -2,7 +2,7 @@
 
 | extension | program | content |
 |---|---|---|
-| `.txt` | CloudCompare, NumPy | the 4x4 matrix, a row a line |
+| `.txt` | CloudCompare, NumPy | the 4x4 matrix, one row per line |
 | `.yaml` | ROS | a `geometry_msgs/TransformStamped` from the frame "source" to "target" |
 | `.g2o` | GTSAM, g2o | vertex 0, the target, and vertex 1, the source |
 """

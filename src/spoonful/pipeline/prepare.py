@@ -25,28 +25,28 @@ from spoonful.neighbors import Index
 _Side = TypeVar("_Side")
 _Done = TypeVar("_Done")
 # Points of a cloud on the search's grid: enough to tell places apart by their surroundings, few
-# enough to compare each with each.
+# enough to compare all pairs.
 POINTS = 3000
 # No cloud may have more than this, whatever the other one needs.
 _MOST_POINTS = 6000
 # Nor more than this, if the user chooses the grid: memory and time go with its square.
 _MOST_ASKED = 15_000
-# A thin cloud's grid has so many voxels for each of its points, so that most hold one or two.
+# A thin cloud's grid has this many voxels for each of its points, so that most hold one or two.
 _FILLED = 0.6
-# What the grid's size is judged by.
+# Points that the grid's size is chosen by.
 _SAMPLE = 20_000
-# Points of a cloud that are looked at: more only make the same averages.
+# Points of a cloud that are used; more would give the same averages.
 _MOST_RAW = 300_000
-# Points so many times as far from the middle as the median point are strays.
+# Points this many times as far from the middle as the median point are strays.
 _STRAY = 20.0
 # A cloud is seen from the origin if fewer neighbouring directions than this have another range.
 _FOLDED = 0.03
-# That is judged by so many points, and clouds with fewer or with an origin so many times their size
-# away are not judged.
+# That is judged by this many points; not for clouds with fewer than the second number, or whose
+# origin is further away than this many times their size.
 _ASKED, _LEAST_SEEN, _FAR = 4000, 500, 5.0
 # Neighbours that a normal is estimated from.
 _NEIGHBOURS = 20
-# The surroundings that give a normal its sign reach so far, in voxels: far enough to be more than
+# The surroundings that give a normal its sign reach this far, in voxels: far enough to be more than
 # noise, near enough to be the same in two scans that share a part of their surface.
 _SURROUNDINGS = 5.0
 
@@ -114,12 +114,12 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     else:
         _check_voxel(voxel, (source.points, target.points), generator)
     given = source.normals is not None and target.normals is not None
-    # The grids of the two stand askew: points on one lattice would look alike for its sake.
+    # The two grids are rotated against each other: points on one lattice would look alike.
     askew = rotation_from_vector(torch.tensor([0.5, 0.7, 0.9], dtype=torch.float64))
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0), target.points.mean(0), scale)
-    # Both or none: files of one device are alike, and an object may look like a scan by chance.
+    # Both or none: two files of one device are alike; one alone may look like a scan by chance.
     seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
 
     def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
@@ -230,7 +230,7 @@ def common_edge(source: Edges, target: Edges) -> float:
 
 
 def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.Generator) -> None:
-    """Refuse a grid on which a cloud has more voxels than can be compared, each with each."""
+    """Refuse a grid on which a cloud has more voxels than the search can compare."""
     counts = [_occupied(points, voxel) for points in clouds]
     if max(counts) > _MOST_ASKED:
         which = "source" if counts[0] > counts[1] else "target"
@@ -238,8 +238,8 @@ def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.G
         apt = choose_voxel(*clouds, generator)
         raise ValueError(
             f"voxel {voxel:.3g} is too small: the {which} has {max(counts):,} of them, and the "
-            f"search takes at most {_MOST_ASKED:,}. Give {_rounded_up(need)} or more, or leave it "
-            f"to us ({apt:.2g}): the last refinement is on the points themselves either way"
+            f"search takes at most {_MOST_ASKED:,}. Use {_rounded_up(need)} or more, or none "
+            f"(then {apt:.2g}): the final refinement uses all points in any case"
         )
 
 

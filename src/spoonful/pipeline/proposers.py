@@ -18,16 +18,14 @@ from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.models import RegistrationModel
+from spoonful.pipeline.alignment import AS_GIVEN
 from spoonful.pipeline.search import TOLERANCE, Proposal, Search
 from spoonful.training import shipped
 
 # Points of a cloud that a network sees: fewer than in training, since time goes with their square.
 _SEEN = 448
-# Fewer than these say nothing to a network.
+# Fewer points than this are too few for a network.
 _FEWEST = 16
-
-AS_GIVEN = "as given"
-"""The name of the pose that leaves the clouds where they lie."""
 
 Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
@@ -109,13 +107,13 @@ PROPOSERS: dict[str, Proposer] = {
     "rpmnet": _learned("rpmnet"),
     "dcp-v2": _learned("dcp-v2"),
 }
-"""What can be asked for a pose, by the name users type."""
+"""Functions that propose poses, by the name users type."""
 
 LOCAL: tuple[str, ...] = ("icp", "small_gicp", "rpmnet", "dcp-v2")
 """Those that start from where the clouds lie, or from `init`, and do not search everywhere."""
 
 AUTO: tuple[str, ...] = ("consensus",)
-"""What `auto` asks, besides trying the clouds as they are given."""
+"""The proposers of `auto`, besides the clouds as they are given."""
 
 
 def gather(

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index
-from spoonful.pipeline.alignment import Alignment, turn_of
-from spoonful.pipeline.proposers import AS_GIVEN
+from spoonful.pipeline.alignment import Alignment, answered, share_text, turn_of
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -36,8 +35,6 @@ LINES = 150
 MEASURED = 5_000_000
 # Turns by fewer degrees than this are shown as none.
 SHOWN = 0.0005
-# If the clouds as given are the best pose and less likely right than this, nothing was found.
-NOTHING = 0.05
 
 
 def write_report(
@@ -138,23 +135,6 @@ def verdict(alignment: Alignment) -> Verdict:
     if alignment.confident:
         return Verdict("Confident", True, sure)
     return Verdict("Doubtful", False, f"{sure}: look before you use it")
-
-
-def answered(alignment: Alignment) -> bool:
-    """False if no pose fitted: the source was not moved, or no point of it is near the target."""
-    moved = alignment.method != AS_GIVEN or alignment.confidence >= NOTHING
-    return moved and alignment.inlier_ratio > 0
-
-
-def share_text(share: float) -> str:
-    """A probability for reading, never surer than it is.
-
-    >>> share_text(0.9999), share_text(0.42), share_text(0.0)
-    ('over 99%', '42%', 'under 1%')
-    """
-    if share > 0.99:
-        return "over 99%"
-    return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
 def scale_text(alignment: Alignment) -> str:

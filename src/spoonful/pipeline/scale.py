@@ -51,9 +51,9 @@ UNIT_RATIOS = {
 
 # Edges of neighbouring grids differ by this factor; the finest ones are one step above `apt`,
 _STEP = 1.2
-# and scales are tried so many steps up and down from where both clouds have as many voxels.
+# and scales are tried this many steps up and down from where both clouds have as many voxels.
 _STEPS = 8
-# The source has a grid for each so many steps; the target has one for each step.
+# The source has a grid for each this many steps; the target has one for each step.
 _SOURCE_STEPS = 4
 # Matches that vote, groups that they form, and members of a group.
 _MATCHES, _GROUPS, _MEMBERS = 600, 64, 12
@@ -63,7 +63,7 @@ _OFF = 1.25
 _SAME = 1.1
 # How many of the scales with most votes are tried,
 _TRIED = 2
-# and how many unit ratios if none of those gives a confident result, each at most so far away.
+# and how many unit ratios if none of those gives a confident result, each at most this far away.
 _UNITS_TRIED, _FARTHEST = 3, 10.0
 # A scale with this many times the votes of the next one is the only one tried.
 _CLEAR = 2.0
@@ -71,7 +71,7 @@ _CLEAR = 2.0
 _SETTLED = 0.01
 # A scale this near a ratio of units is that ratio,
 _UNIT_NEAR = 1.03
-# if the distances to the surface are then at most so many times as large.
+# if the distances to the surface are then at most this many times as large.
 _UNIT_WORSE = 1.25
 # If growth moves the surface by less than this share of its own length, it is not fixed.
 _WEAK = 0.1
@@ -85,7 +85,7 @@ _REACHES = (1.5, 0.75)
 _ROUNDS, _STILL = 8, 1e-3
 # Weight of all matches together, compared with all points on planes.
 _MATCH = 0.03
-# Neighbouring points share their errors: so many of them count as one.
+# Neighbouring points share their errors: this many of them count as one.
 _ALIKE = 10.0
 # Points of the source that a scale is refined on.
 _POINTS = 8000
@@ -122,7 +122,7 @@ def scale_votes(source: Cloud, target: Cloud, *, seed: int = 0) -> list[ScaleVot
     clouds = [thinned(cloud, generator).points.double() for cloud in (source, target)]
     edges = [_STEP * suitable_edges(points, generator).apt for points in clouds]
     clouds = [points - points.mean(0) for points in clouds]
-    # The grids stand askew, as in `prepare`.
+    # The grids are rotated against each other, as in `prepare`.
     turns = (rotation_from_vector(torch.tensor([0.5, 0.7, 0.9]).double()), torch.eye(3).double())
     known: dict[tuple[int, float], _Level] = {}
 

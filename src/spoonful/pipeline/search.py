@@ -25,7 +25,7 @@ from spoonful.pipeline.prepare import Pair, Scan, both
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
-# A match is among so many most similar ones, seen from both ends.
+# A match is among this many most similar ones, seen from both ends.
 CHOICES = 2
 # Matches within this many voxels agree.
 TOLERANCE = 1.5
@@ -33,7 +33,7 @@ TOLERANCE = 1.5
 _SAME = 2.0
 # How many poses are settled and judged by the surfaces.
 _SHORT_LIST = 24
-# The power of the share that is not looked through: 5 % of it cost 40 % of the score.
+# The power of the share outside free space: 5 % inside it cost 40 % of the score.
 _OPAQUE = 10
 # Points of the source that a pose is settled with.
 _SETTLE_POINTS = 1000
@@ -175,7 +175,7 @@ class Search:
             for kind in ("near", "off")
         )
         support = self._support(pose)
-        # One voxel more, so that a touch at a few points is no agreement.
+        # One voxel more, so that contact at a few points does not count as agreement.
         agreement = near / (near + off + 1)
         through = torch.zeros_like(agreement)
         for view, points, way in (

@@ -99,7 +99,7 @@ class Refine:
     starts: int = field(default=1, metadata=_in(1, 1000))
     """Perturbed starts for each pair."""
     precision: Literal["float32", "float64"] = "float32"
-    """Of the layer's arithmetic; the network's is `runtime.precision`."""
+    """Precision of the layer; that of the network is `runtime.precision`."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Runtime:
     device: str = "auto"
     """"auto" takes an accelerator if there is one."""
     precision: Literal["auto", "bf16", "float32"] = "auto"
-    """Of the network; geometry is float32 always. "auto" is bf16 on accelerators."""
+    """Precision of the network; geometry is always float32. "auto" is bf16 on accelerators."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the network's parts, which takes a minute or two; "auto" does on a GPU."""
     graph: Literal["auto", "on", "off"] = "auto"
@@ -159,7 +159,7 @@ class Runtime:
     checkpoint_seconds: float = field(default=60.0, metadata=_in(0))
     """At least this long between checkpoints; 0 for one after every epoch."""
     keep: int = field(default=2, metadata=_in(1))
-    """How many checkpoints stay."""
+    """Number of checkpoints to keep."""
     max_skipped: int = field(default=20, metadata=_in(1))
     """Stop after this many batches in a row without a finite loss."""
     tensorboard: bool = True
@@ -173,7 +173,7 @@ class Config:
     name: str = "custom"
     """The preset it came from."""
     seed: int = field(default=0, metadata=_in(0, 2**63 - 1))
-    """Of the weights, of the pairs, and of perturbed starts."""
+    """Seed of the weights, the pairs and the perturbed starts."""
     model: Literal["dcp", "rpmnet", "pointnetlk"] = "dcp"
     data: Data = field(default_factory=Data)
     dcp: Any = field(default_factory=DCP)

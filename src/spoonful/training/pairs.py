@@ -50,7 +50,7 @@ class TrainingPairs:
             name = repr(data.name) if isinstance(data, Corpus) else "of scans"
             raise ValueError(
                 f"this model reads normals, and corpus {name} has none; "
-                "set rpmnet.features=xyz,dxyz or bring normals"
+                "set rpmnet.features=xyz,dxyz or use a corpus with normals"
             )
         protocol.check(data)
         if isinstance(data, Corpus):

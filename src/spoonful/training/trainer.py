@@ -48,7 +48,7 @@ _WARM, _TIMED, _SPARE = 3, 12, 0.1
 
 
 class TrainingFailed(RuntimeError):
-    """Batch after batch had no finite loss; the message says which shapes were in them."""
+    """Several batches in a row had no finite loss; the message names their shapes."""
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ class Trainer:
         # On a CPU, the next step takes as long as the last; elsewhere, the first one compiles.
         ends = time.monotonic() + (step if self.device.type == "cpu" else 0.0)
         over = ends >= limit
-        # Several processes must agree, which takes time, so they ask less often.
+        # Several processes must agree, which takes time, so they check less often.
         looks = self.group.size == 1 or limit < math.inf or not self.progress.step % _LOOK
         if not (looks and self.group.agree(over or stop.asked)):
             return None

@@ -141,7 +141,7 @@ def test_an_unknown_extension_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_a_cloud_that_lies_on_its_side_is_not_three_points(tmp_path: Path) -> None:
     wide = npy("(3, 500)", body=bytes(3 * 500 * 8))
-    assert "(3, 500): is it transposed?" in refusal(tmp_path / "wide.npy", wide)
+    assert "(3, 500), not (N, 3): is it transposed?" in refusal(tmp_path / "wide.npy", wide)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def from_table(table: NDArray[Any]) -> Arrays:
     if table.ndim != 2 or table.shape[1] < 3:
         raise ValueError(f"a cloud has rows of at least 3 numbers, this has shape {table.shape}")
     if len(table) in (3, 6) and table.shape[1] > MOST_COLUMNS:
-        raise ValueError(f"its shape is {table.shape}: is it transposed? A cloud has a row a point")
+        raise ValueError(f"its shape is {table.shape}, not (N, 3): is it transposed?")
     found: dict[str, NDArray[Any]] = {}
     for start in (3, 6):
         columns = table[:, start : start + 3]

@@ -51,7 +51,7 @@ def _columns(
     laspy = require("laspy", extra="data", why="Reading LAS and LAZ files")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         _check_header(data)
-        # One thread, which decompresses no more than it is asked for.
+        # One thread, which decompresses only the requested points.
         backend = laspy.LazBackend.Lazrs
         reader = laspy.open(file, laz_backend=backend, read_evlrs=True, closefd=False)
         header = reader.header

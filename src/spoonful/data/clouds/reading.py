@@ -34,7 +34,7 @@ def read(
     fields: bool = False,
     tell: Tell = quiet,
 ) -> Cloud | Mesh:
-    """Read what a file holds: a `Mesh` if it has triangles, else a `Cloud`.
+    """Read a file: a `Mesh` if it has triangles, else a `Cloud`.
 
     The format is that of the file's extension, one of `FORMATS`. Coordinates are float32 if the
     file has float32, else float64, so that large ones (UTM) keep their digits. Normals and colours

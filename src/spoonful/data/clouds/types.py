@@ -40,12 +40,12 @@ def finite_rows(points: Tensor) -> Tensor:
 
 
 class CloudFileError(ValueError):
-    """A file does not hold what it should; the message opens with the file's name."""
+    """A file is malformed; the message begins with its name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """N points, with normals and colours where they are known.
+    """N points, with normals and colours if they are known.
 
     Attributes:
         points: (N, 3) float32 or float64.

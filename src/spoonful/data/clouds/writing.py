@@ -20,10 +20,10 @@ def write_cloud(
 ) -> None:
     """Write a cloud, in the format of the file's extension.
 
-    Positions are written so that they are read back the same, except where the format cannot:
-    las and laz (200 million steps across the cloud or more), gltf and glb (float32 about the
-    mean). Normals, colours and other columns (`read(..., fields=True)`) are written if the format
-    has a place for them; `lost` names what it has no place for.
+    Positions are read back the same, except from las and laz (200 million steps or more across the
+    cloud) and gltf and glb (float32 about the mean). Normals, colours and other columns (`read(...,
+    fields=True)`) are written if the format has a place for them; `lost` names what it has no place
+    for.
 
     Args:
         path: the file; its folder is made if need be, an old file is replaced whole.
@@ -60,7 +60,7 @@ def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None
 
 
 def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
-    """The names of all that a file of this format cannot keep of a cloud or mesh.
+    """The names of the columns of a cloud or mesh that a format cannot store.
 
     >>> import torch
     >>> lost("a.off", Cloud(torch.eye(3), normals=torch.eye(3)))
