@@ -67,7 +67,7 @@ _CONTRADICT = 0.2
 _MUCH = 0.75
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
-_PAIR_SECONDS = 0.5
+_PAIR_SECONDS = 0.7
 # Edges of grids are powers of this.
 _STEP = 2**0.125
 
@@ -393,8 +393,11 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
         file = path.resolve() if stages.cluster else path
         jobs.append(ReadJob(name, str(file), str(stored), seed))
     rows = stages.run("reading", jobs, read_scan)
+    # Most messages begin with the file already.
     unreadable = {
-        str(files[name]): row["message"] for name, row in rows.items() if row["status"] == "failed"
+        str(files[job.id]): rows[job.id]["message"].removeprefix(f"{job.source}: ")
+        for job in jobs
+        if rows[job.id]["status"] == "failed"
     }
     scans = {
         job.id: rows[job.id] | {"stored": job.stored}
@@ -403,7 +406,7 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
     }
     if len(scans) < 2:
         reasons = "; ".join(f"{file}: {why}" for file, why in unreadable.items())
-        raise ValueError(f"at least two scans must be readable, got {len(scans)} ({reasons})")
+        raise ValueError(f"at least two scans must be readable, got {len(scans)}: {reasons}")
     return scans, unreadable
 
 
