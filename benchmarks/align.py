@@ -13,6 +13,8 @@ its normals are left out. The sets:
 - `both`: both folders thrown together. There must be two groups. Pairs within a folder are taken
   from the sets before, if these are measured too; the time is then that of the rest.
 - `apart`: one scan of each source of `pairs`, brought to one size. Nothing belongs together.
+- `scaled`: five range scans of the bunny, each larger by an unknown factor, log-uniform in 0.2 to
+  5, with `scale="auto"`. Distances are in the scale of `poses.json`.
 - each folder of `--simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is
   right within 5 degrees and 0.3 m. A street is one large scene; the rooms of a building look alike.
 
@@ -46,11 +48,12 @@ from spoonful.align.outputs import write
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
 
-SETS = ("kitchen", "bunny", "both", "apart")
+SETS = ("kitchen", "bunny", "both", "apart", "scaled")
 # A pair is right within these: degrees, and a distance in metres.
-RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01)}
+RIGHT = {"kitchen": (15.0, 0.3), "bunny": (5.0, 0.01), "scaled": (5.0, 0.01)}
 SIMULATED = (5.0, 0.3)
 COUNT = 10  # scans that share nothing
+SCALED = 5  # scans of unknown scales
 OVERLAP = 0.3  # simulated pairs that share at least this are true candidates
 
 
@@ -79,12 +82,16 @@ class Clock:
 
 
 class Scan(NamedTuple):
-    """A scan, and the pose that maps it into the frame of its set, if there is one."""
+    """A scan, and the pose that maps it into the frame of its set, if there is one.
+
+    Its file is made larger by the factor.
+    """
 
     kind: str
     name: str
     cloud: Cloud
     pose: Pose
+    factor: float = 1.0
 
 
 def kitchen(root: Path) -> list[Scan]:
@@ -111,6 +118,16 @@ def bunny(root: Path) -> list[Scan]:
             Pose.from_matrix(torch.tensor(pose, dtype=torch.float64)),
         )
         for name, pose in poses.items()
+    ]
+
+
+def scaled(root: Path) -> list[Scan]:
+    rng = np.random.default_rng(0)
+    factors = np.exp(rng.uniform(-1, 1, SCALED) * math.log(5)).tolist()
+    some = bunny(root)[:SCALED]
+    return [
+        scan._replace(kind="scaled", factor=factor)
+        for scan, factor in zip(some, factors, strict=True)
     ]
 
 
@@ -155,7 +172,7 @@ def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, 
         motion = Pose(turn, 5 * size * torch.randn(3, generator=generator, dtype=torch.float64))
         path = folder / f"{scan.name}.ply"
         if not path.exists():
-            write_cloud(path, Cloud(motion.apply(points)))
+            write_cloud(path, Cloud(scan.factor * motion.apply(points)))
         truth[scan.name] = (scan.kind, scan.pose.compose(motion.inverse()))
     return truth
 
@@ -165,7 +182,14 @@ def degrees(one: Pose, other: Pose) -> float:
     return math.degrees(math.acos(cosine))
 
 
-def pair_right(found: Aligned, k: int, truth: dict[str, tuple[str, Pose]]) -> bool:
+def scale_of(found: Aligned, scans: list[Scan]) -> tuple[float, float]:
+    """The scale of the frame, and the largest error of a scan's scale, as a share."""
+    ratios = np.array([found.scales[scan.name] * scan.factor for scan in scans])
+    middle = float(np.median(ratios))
+    return middle, float(np.abs(ratios / middle - 1).max())
+
+
+def pair_right(found: Aligned, k: int, truth: dict[str, tuple[str, Pose]], scale: float) -> bool:
     pair = found.pairs[k]
     kind, source = truth[pair.source]
     other, target = truth[pair.target]
@@ -173,23 +197,22 @@ def pair_right(found: Aligned, k: int, truth: dict[str, tuple[str, Pose]]) -> bo
         return False
     right = target.inverse().compose(source)
     center = found.centers[pair.source][None]
-    distance = float((pair.pose.apply(center) - right.apply(center)).norm())
+    distance = float((pair.pose.apply(center) / scale - right.apply(center / scale)).norm())
     return degrees(pair.pose, right) <= RIGHT[kind][0] and distance <= RIGHT[kind][1]
 
 
 def errors(
-    found: Aligned, group: list[str], truth: dict[str, tuple[str, Pose]]
+    found: Aligned, group: list[str], truth: dict[str, tuple[str, Pose]], scale: float
 ) -> list[tuple[float, float]]:
     """Degrees and distance of each scan of a group, after one frame is fitted to all."""
     here, there = [], []
     for name in group:
         # The centroid and three more points about it hold the turn as well.
-        size = 0.05 if truth[name][0] == "bunny" else 1.0
-        points = found.centers[name] + size * torch.cat([torch.zeros(1, 3), torch.eye(3)]).to(
-            torch.float64
-        )
-        here.append(found.poses[name].apply(points))
-        there.append(truth[name][1].apply(points))
+        size = 0.05 if truth[name][0] in ("bunny", "scaled") else 1.0
+        around = torch.cat([torch.zeros(1, 3), torch.eye(3)]).to(torch.float64)
+        points = found.centers[name] + scale * size * around
+        here.append(found.poses[name].apply(points) / scale)
+        there.append(truth[name][1].apply(points / scale))
     fitted = kabsch(torch.cat(here), torch.cat(there))
     frame = Pose(fitted.rotation, fitted.translation)
     return [
@@ -212,21 +235,25 @@ def measure(
     began, clock = time.perf_counter(), Clock()
     # One folder for all: `both` takes the pairs of either folder from the sets before.
     folders = [place / part for part in kinds]
-    found = align(folders, place / "out", order=order, workers=workers, progress=clock.tell)
+    auto = "auto" if kind == "scaled" else None
+    found = align(
+        folders, place / "out", order=order, scale=auto, workers=workers, progress=clock.tell
+    )
     write(found, place / "out", progress=clock.tell)
     clock.tell("end", 1, 1)
     print("  CPU s:", {stage: round(cpu, 1) for stage, cpu in clock.stages.items()}, flush=True)
     seconds = time.perf_counter() - began
-    right = [pair_right(found, k, truth) for k in range(len(found.pairs))]
+    scale = scale_of(found, scans)[0]
+    right = [pair_right(found, k, truth, scale) for k in range(len(found.pairs))]
     before = [k for k, pair in enumerate(found.pairs) if pair.confidence >= 0.7]
     after = [k for k, pair in enumerate(found.pairs) if pair.status == "kept"]
     groups = " + ".join(str(len(group)) for group in found.groups)
     mixed = sum(len({truth[name][0] for name in group}) > 1 for group in found.groups)
     turn, shift, mean = "-", "-", "-"
     if kind in RIGHT:
-        off = errors(found, found.groups[0], truth)
+        off = errors(found, found.groups[0], truth, scale)
         turn = f"{max(pair[0] for pair in off):.2f}"
-        unit, name = (1000, "mm") if kind == "bunny" else (100, "cm")
+        unit, name = (1000, "mm") if kind in ("bunny", "scaled") else (100, "cm")
         shift = f"{unit * max(pair[1] for pair in off):.2f} {name}"
         rms = math.sqrt(sum(pair[1] ** 2 for pair in off) / len(off))
         mean = f"{unit * rms:.2f} {name}"
@@ -291,14 +318,19 @@ def main() -> None:
         "bunny": bunny,
         "both": lambda root: [*kitchen(root), *bunny(root)],
         "apart": apart,
+        "scaled": scaled,
     }
     rows, notes = [], []
     settings = (options.workers, options.seed, options.order)
     with tempfile.TemporaryDirectory() as empty:
         place = options.place or Path(empty)
         for kind in options.sets:
-            rows.append(measure(kind, makers[kind](options.data), place, *settings)[0])
-            print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
+            scans = makers[kind](options.data)
+            row, found = measure(kind, scans, place, *settings)
+            rows.append(row)
+            if kind == "scaled":
+                notes.append(f"scaled: largest error of a scale {scale_of(found, scans)[1]:.2%}.\n")
+            print(dict(zip(COLUMNS, row, strict=True)), *notes, flush=True)
         for folder in options.simulated:
             row, found = measure(folder.name, simulated(folder), place, *settings)
             rows.append(row)

@@ -1,8 +1,9 @@
-"""Choose the pairs to try if there are too many scans to try all."""
+"""Choose the pairs to try, and the grid of each."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,18 @@ from torch import Tensor
 from spoonful.classical.consensus import compatible
 from spoonful.classical.fpfh import mutual_matches
 from spoonful.pipeline.parts import Row
+from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
+# In a sequence each scan is registered with so many before it: two, so that loops can close.
+BEFORE = 2
+# A scan with fewer voxels on a pair's grid is never placed with confidence.
+_FEW = 150
+# At most so many voxels are filled for each point of a scan, see `suitable_edges`.
+_FILLED = 0.6
+# A grid suits a pair whose own choice differs by at most this factor.
+_SUITS = 1.35
+# Edges of grids are powers of this.
+_STEP = 2**0.125
 # Pairs are compared if the counts of features of both scans are among so many most alike.
 _SHORTLIST = 200
 # Features that are counted.
@@ -142,3 +154,39 @@ def _counts_alike(some: Sequence[Tensor]) -> Tensor:
     rare = (len(some) / (counts > 0).sum(0).clamp_min(1)).log1p()
     rows = torch.nn.functional.normalize(counts.sqrt() * rare, dim=1)
     return rows @ rows.mT
+
+
+def in_sequence(count: int) -> list[tuple[int, int]]:
+    """Each scan with those before it."""
+    return [(i, j) for j in range(count) for i in range(max(0, j - BEFORE), j)]
+
+
+def suitable_grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
+    """An edge for each pair of scans: one that suits it, and as few different ones as possible."""
+    wanted, least = [], []
+    for pair in pairs:
+        edges = [Edges(row["apt"], row["least"]) for row in pair]
+        wanted.append(common_edge(*edges))
+        least.append(max(edge.least for edge in edges))
+    found = [0.0] * len(pairs)
+    left = list(range(len(pairs)))
+    while left:
+        # The coarsest first: the choice for some scans does not depend on much smaller ones.
+        coarse = max(wanted[k] for k in left) / _SUITS**2
+        alike = sorted(wanted[k] for k in left if wanted[k] >= coarse)
+        middle = alike[len(alike) // 2]
+        # In small steps, so that one scan more seldom changes the grids of all others.
+        edge = _STEP ** math.ceil(math.log(middle, _STEP) - 1e-9)
+        near = [k for k in left if wanted[k] / _SUITS <= edge <= wanted[k] * _SUITS]
+        near = [k for k in near if edge >= least[k] or wanted[k] == middle]
+        for k in near:
+            found[k] = edge
+        left = [k for k in left if found[k] == 0]
+    return found
+
+
+def comparable(*pair: Row) -> bool:
+    """True if both scans have enough voxels on a grid that suits both."""
+    edge = common_edge(*(Edges(row["apt"], row["least"]) for row in pair))
+    counts = [min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in pair]
+    return min(counts) >= _FEW

@@ -23,7 +23,14 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from spoonful.align.candidates import best, similar
+from spoonful.align.candidates import (
+    BEFORE,
+    best,
+    comparable,
+    in_sequence,
+    similar,
+    suitable_grids,
+)
 from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.pairs import LEAST, PairJob, register_described
@@ -42,34 +49,23 @@ from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
 from spoonful.pipeline.alignment import Deviation
-from spoonful.pipeline.batches import cores, run_jobs
+from spoonful.pipeline.batches import cores, run_jobs, stamp
 from spoonful.pipeline.cluster import connected
 from spoonful.pipeline.gravity import UP
 from spoonful.pipeline.parts import PARTS, Job, Row
-from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
 WORK = "work"
 ORDERS = ("any", "sequence")
 # All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
 _ALL_PAIRS = 30
 _SIMILAR = 8
-# In a sequence each scan is registered with so many before it: two, so that loops can close.
-_BEFORE = 2
-# A scan with fewer voxels on a pair's grid is never placed with confidence.
-_FEW = 150
-# At most so many voxels are filled for each point of a scan, see `suitable_edges`.
-_FILLED = 0.6
-# A grid suits a pair whose own choice differs by at most this factor.
-_SUITS = 1.35
 # If more than this share of the confident pairs contradict the others, places look alike.
 _CONTRADICT = 0.2
 # Then only pairs with this overlap are used.
 _MUCH = 0.75
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
-_PAIR_SECONDS = 0.5
-# Edges of grids are powers of this.
-_STEP = 2**0.125
+_PAIR_SECONDS = 0.7
 
 Progress = Callable[[str, int, int], None]
 J = TypeVar("J", bound=Job)
@@ -169,7 +165,7 @@ def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
     """
     pairs = scans * (scans - 1) // 2
     if order == "sequence":
-        pairs = min(pairs, _BEFORE * scans)
+        pairs = min(pairs, BEFORE * scans)
     elif scans > _ALL_PAIRS:
         pairs = min(pairs, _SIMILAR * scans)
     seconds = (scans * _SCAN_SECONDS + pairs * _PAIR_SECONDS) / (workers or cores())
@@ -240,7 +236,7 @@ def align(
     work = Path(out).resolve() / WORK
     (work / PARTS).mkdir(parents=True, exist_ok=True)
     with connected() if cluster else contextlib.nullcontext(), locked(work):
-        stages = _Stages(work, workers, cluster, progress or _silent, order, up, seed)
+        stages = _Stages(work, workers, cluster, progress or (lambda *_: None), order, up, seed)
         held = None if fixed is None else Path(fixed).resolve()
         return _align(stages, files, held, starts, bool(scale), began)
 
@@ -389,12 +385,15 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
     """A row for each scan that could be read, and the reasons why others could not."""
     jobs, seed = [], stages.seed
     for name, path in files.items():
-        stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {_stamp(path)} {seed}')}.pt"
+        stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {stamp(path)} {seed}')}.pt"
         file = path.resolve() if stages.cluster else path
         jobs.append(ReadJob(name, str(file), str(stored), seed))
     rows = stages.run("reading", jobs, read_scan)
+    # Most messages begin with the file already.
     unreadable = {
-        str(files[name]): row["message"] for name, row in rows.items() if row["status"] == "failed"
+        str(files[job.id]): rows[job.id]["message"].removeprefix(f"{job.source}: ")
+        for job in jobs
+        if rows[job.id]["status"] == "failed"
     }
     scans = {
         job.id: rows[job.id] | {"stored": job.stored}
@@ -403,7 +402,7 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
     }
     if len(scans) < 2:
         reasons = "; ".join(f"{file}: {why}" for file, why in unreadable.items())
-        raise ValueError(f"at least two scans must be readable, got {len(scans)} ({reasons})")
+        raise ValueError(f"at least two scans must be readable, got {len(scans)}: {reasons}")
     return scans, unreadable
 
 
@@ -434,14 +433,14 @@ def _register(
     """
     given = all(scans[name]["normals"] for name in names)
     if stages.order == "sequence":
-        pairs = _in_sequence(len(names))
+        pairs = in_sequence(len(names))
     elif len(names) <= _ALL_PAIRS:
         pairs = list(itertools.combinations(range(len(names)), 2))
     elif starts is not None:
         places = torch.stack([starts[name].apply(centers[name][None])[0] for name in names])
         pairs = best(-torch.cdist(places, places), _SIMILAR)
     else:
-        own = dict(zip(names, _grids([(scans[name],) * 2 for name in names]), strict=True))
+        own = dict(zip(names, suitable_grids([(scans[name],) * 2 for name in names]), strict=True))
         described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
         pairs = similar(
             {name: described[name, own[name]] for name in names},
@@ -449,8 +448,8 @@ def _register(
             functools.partial(stages.finish, "comparing"),
         )
     rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
-    tried = [pair for pair in pairs if _comparable(*rows[pair])]
-    edges = dict(zip(tried, _grids([rows[pair] for pair in tried]), strict=True))
+    tried = [pair for pair in pairs if comparable(*rows[pair])]
+    edges = dict(zip(tried, suitable_grids([rows[pair] for pair in tried]), strict=True))
     needed = {(names[k], edge) for pair, edge in edges.items() for k in pair}
     described = _describe(stages, needed, scans, given)
     jobs = [
@@ -485,7 +484,7 @@ def _to_one_scale(
 ) -> dict[str, Row]:
     """The rows of scans as if all had been read at one scale."""
     pairs = (
-        _in_sequence(len(names))
+        in_sequence(len(names))
         if stages.order == "sequence"
         else list(itertools.combinations(range(len(names)), 2))
     )
@@ -513,11 +512,6 @@ def _to_one_scale(
     return scaled
 
 
-def _in_sequence(count: int) -> list[tuple[int, int]]:
-    """Each scan with those before it."""
-    return [(i, j) for j in range(count) for i in range(max(0, j - _BEFORE), j)]
-
-
 def _between(target: Pose, source: Pose) -> list[list[float]]:
     """The 4x4 from one scan to another, from their poses."""
     found: list[list[float]] = target.inverse().compose(source).matrix().tolist()
@@ -540,37 +534,6 @@ def _describe(
         jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
     stages.finish("describing", jobs, describe_scan)
     return files
-
-
-def _grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
-    """An edge for each pair of scans: one that suits it, and as few different ones as possible."""
-    wanted, least = [], []
-    for pair in pairs:
-        edges = [Edges(row["apt"], row["least"]) for row in pair]
-        wanted.append(common_edge(*edges))
-        least.append(max(edge.least for edge in edges))
-    found = [0.0] * len(pairs)
-    left = list(range(len(pairs)))
-    while left:
-        # The coarsest first: the choice for some scans does not depend on much smaller ones.
-        coarse = max(wanted[k] for k in left) / _SUITS**2
-        alike = sorted(wanted[k] for k in left if wanted[k] >= coarse)
-        middle = alike[len(alike) // 2]
-        # In small steps, so that one scan more seldom changes the grids of all others.
-        edge = _STEP ** math.ceil(math.log(middle, _STEP) - 1e-9)
-        near = [k for k in left if wanted[k] / _SUITS <= edge <= wanted[k] * _SUITS]
-        near = [k for k in near if edge >= least[k] or wanted[k] == middle]
-        for k in near:
-            found[k] = edge
-        left = [k for k in left if found[k] == 0]
-    return found
-
-
-def _comparable(*pair: Row) -> bool:
-    """True if both scans have enough voxels on a grid that suits both."""
-    edge = common_edge(*(Edges(row["apt"], row["least"]) for row in pair))
-    counts = [min(POINTS, _FILLED * row["points"]) * (row["apt"] / edge) ** 2 for row in pair]
-    return min(counts) >= _FEW
 
 
 def _edge(row: Row, index: Mapping[str, int]) -> Edge:
@@ -668,14 +631,5 @@ def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
     return Pose(pose.rotation, pose.translation + target - pose.rotation @ source)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """Show no progress."""

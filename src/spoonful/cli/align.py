@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -90,18 +91,19 @@ def align_command(
     """
     if order not in ORDERS:
         raise ValueError(f"--order must be one of {', '.join(ORDERS)}, got {order!r}")
+    if scale not in (None, "auto"):
+        raise ValueError(f"--scale must be auto, got {scale!r}; --fixed sets the scan with scale 1")
     if unit not in ("", *UNITS):
         raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
     spacing = None if voxel is None else length(voxel, unit, "--voxel")
     work = plan(len(list_scans(scans)), order, workers)
     if dry_run or (work.scans > MANY and not yes):
-        took = f"{work.hours:.1f} h" if work.hours >= 1 else f"{60 * work.hours:.0f} min"
-        typer.echo(
-            f"{work.scans:,} scans, at most {work.pairs:,} pairs: about {took}", err=not dry_run
-        )
-        if dry_run:
-            return
-        raise ValueError(f"{work.scans:,} scans are many: add --yes to start, or --order sequence")
+        took = f"{work.hours:.1f} h" if work.hours >= 1 else f"{math.ceil(60 * work.hours)} min"
+        text = f"{work.scans:,} scans, at most {work.pairs:,} pairs: about {took}"
+        if not dry_run:
+            raise ValueError(f"{text}. Add --yes to start; --order sequence tries fewer pairs")
+        typer.echo(json.dumps(work._asdict(), indent=1) if as_json else text)
+        return
     command = ["spoonful", "align", *map(str, scans), "--out", str(out), "--order", order]
     given = {"fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit}
     for name, value in given.items():

@@ -288,11 +288,12 @@ def _finished(folder: Path, keys: Mapping[str, str], *, failed: bool = False) ->
 
 def _key(request: Request) -> str:
     """A hash of all that a row depends on: the files and the options."""
-    stamps = [_stamp(path) for path in (request.source, request.target, request.init)]
+    stamps = [stamp(path) for path in (request.source, request.target, request.init)]
     return hashlib.sha256(json.dumps([asdict(request), stamps]).encode()).hexdigest()[:32]
 
 
-def _stamp(path: str) -> list[int] | None:
+def stamp(path: str | os.PathLike[str]) -> list[int] | None:
+    """The size and time of a file, which change with its content; None if there is no file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
