@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import torch
@@ -135,7 +136,7 @@ class Alignment:
         )
 
     def _repr_html_(self) -> str:
-        """The result as a notebook shows it; `spoonful.pipeline.report.show` opens the page."""
+        """The result as a notebook shows it: the numbers, and the report to turn with the mouse."""
         numbers = {
             "confidence": f"{self.confidence:.0%}",
             "overlap": f"{self.overlap:.0%}",
@@ -152,7 +153,9 @@ class Alignment:
             "  ".join(f"{value:10.6f}" for value in row) for row in self.transform.tolist()
         )
         word = "Confident" if self.confident else "Doubtful"
-        return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>"
+        # By name, because the report imports this module.
+        frame = resolve_name("spoonful.pipeline.report:frame")(self)
+        return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>{frame}"
 
     @property
     def transform(self) -> Tensor:
