@@ -22,10 +22,10 @@ def _triton_version() -> tuple[int, ...]:
 needs_interpreter = pytest.mark.skipif(_triton_version() < (3, 7), reason="needs Triton 3.7")
 
 
-def assert_passes_interpreted(path: Path) -> None:
-    """Triton decides to interpret when it is imported, so the tests of `path` run elsewhere."""
+def assert_passes_interpreted(*paths: Path) -> None:
+    """Triton decides to interpret when it is imported, so the tests in `paths` run elsewhere."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, paths)],
         cwd=Path(__file__).parents[1],
         env={**os.environ, "TRITON_INTERPRET": "1", "SPOONFUL_KERNELS": "on"},
         capture_output=True,

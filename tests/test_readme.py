@@ -257,3 +257,4 @@ def test_the_notebooks_run(name, tmp_path, monkeypatch):
         assert len(names["error"]) == 256
     else:
         assert (tmp_path / "report.html").is_file()
+        assert "<iframe" in names["found"]._repr_html_()

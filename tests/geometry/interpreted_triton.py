@@ -92,10 +92,10 @@ def test_kabsch_agrees_for_any_batch_and_few_points(batch, n):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_several_blocks_are_one_cloud(form, small_blocks):
-    source, target, weights, _ = draw(torch.float64, (2,), 600)
-    mask = torch.rand(2, 600) < 0.7
-    mask[0, :300] = False  # a whole block
-    weights[1, :300] = 0
+    source, target, weights, _ = draw(torch.float64, (2,), 300)
+    mask = torch.rand(2, 300) < 0.7
+    mask[0, :256] = False  # a whole block
+    weights[1, :256] = 0
     layer = SpoonfulLayer(1, form)
     assert_agrees(lambda s, t, w: layer(s, t, w, mask).poses, [source, target, weights])
 
@@ -232,7 +232,8 @@ def test_packed_clouds_get_what_they_get_alone(dtype, form, small_blocks):
 
 
 def test_packed_degenerate_clouds_do_not_disturb_each_other():
-    clouds = [[x.float() for x in ZOO[name]] for name in sorted(set(ZOO) - AMBIGUOUS)]
+    names = "one point", "coincident", "collinear", "planar mirrored", "tiny", "huge", "unrelated"
+    clouds = [[x.float() for x in ZOO[name]] for name in names]
     assert_packed_agrees(SpoonfulLayer(1), [(s, t, torch.ones(len(s))) for s, t in clouds])
 
 
@@ -306,8 +307,9 @@ def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e19, 1e30])
+@pytest.mark.parametrize(
+    ("form", "scale"), [("source", 1e-30), ("target", 1e-20), ("source", 1e19), ("target", 1e30)]
+)
 def test_clouds_of_any_size_get_the_poses_and_gradients_of_usual_ones(form, scale):
     cloud, matches = (x.float() for x in ZOO["unrelated"])
     weights = torch.ones(12)

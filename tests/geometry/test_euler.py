@@ -6,10 +6,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation
 
 from spoonful.geometry.euler import euler_from_rotation, rotation_from_euler
 
+Rotation = pytest.importorskip("scipy.spatial.transform").Rotation
 ORDERS = ["".join(axes) for axes in permutations("xyz")]
 ORDERS += [order.upper() for order in ORDERS]
 

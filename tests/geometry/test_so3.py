@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation
 
 from spoonful.geometry import Pose, hat, random_rotation, rotation_from_vector, vee
 from spoonful.geometry.exact import matmul3, matvec3, rotate
@@ -28,6 +27,7 @@ def test_vee_of_hat_times_a_symmetric_matrix_is_its_spread():
 
 @given(st.lists(st.floats(-4, 4), min_size=3, max_size=3))
 def test_rotation_from_vector_equals_scipy(vector):
+    Rotation = pytest.importorskip("scipy.spatial.transform").Rotation
     expected = torch.from_numpy(Rotation.from_rotvec(vector).as_matrix())
     ours = rotation_from_vector(torch.tensor(vector, dtype=torch.float64))
     torch.testing.assert_close(ours, expected, rtol=0, atol=1e-12)

@@ -30,8 +30,11 @@ def gpu(test):
 
 @pytest.mark.slow
 @needs_interpreter
-def test_in_the_interpreter_the_kernels_give_the_numbers_of_the_composite():
-    assert_passes_interpreted(Path(__file__).with_name("interpreted_triton.py"))
+def test_in_the_interpreter_all_kernels_give_torchs_numbers():
+    tests = Path(__file__).parents[1]
+    assert_passes_interpreted(  # in one process: starting it takes seconds
+        tests / "geometry" / "interpreted_triton.py", tests / "models" / "interpreted_kernels.py"
+    )
 
 
 @needs_interpreter

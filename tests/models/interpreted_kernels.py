@@ -1,6 +1,6 @@
 """The networks' Triton kernels on the CPU, in Triton's interpreter: torch's own numbers.
 
-Run by test_kernels.py in a process of its own, since Triton decides to interpret when it is
+Run by geometry/test_triton.py in a process of its own, since Triton decides to interpret when it is
 imported (TRITON_INTERPRET=1). Everything is small: a tile takes a tenth of a second.
 """
 

@@ -1,13 +1,10 @@
-"""The networks' faster paths: stacks on edges, and the Triton kernels in the interpreter."""
+"""The networks' faster paths: stacks on edges."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 import torch
 
-from interpreted import assert_passes_interpreted, needs_interpreter
 from models.helpers import gradients, make_batch, small_dcp, small_rpmnet, with_layer
 from spoonful.models import dgcnn, features
 
@@ -33,9 +30,3 @@ def test_a_stack_on_edges_is_its_layers_one_by_one(build, target_points, monkeyp
         torch.testing.assert_close(at_once[name], expected, rtol=1e-3, atol=2e-5, msg=name)
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, running[name], rtol=1e-5, atol=1e-6, msg=name)
-
-
-@pytest.mark.slow
-@needs_interpreter
-def test_in_the_interpreter_the_kernels_give_torchs_numbers():
-    assert_passes_interpreted(Path(__file__).with_name("interpreted_kernels.py"))

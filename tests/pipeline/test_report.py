@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import webbrowser
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -125,11 +127,17 @@ def test_clouds_of_one_name_and_no_matches_can_be_shown(found: Alignment, tmp_pa
     assert [view["name"] for view in payload["views"]] == ["Before", "After", "Residuals"]
 
 
-def test_a_notebook_shows_the_numbers_and_no_markup(found: Alignment) -> None:
+def test_a_notebook_shows_the_numbers_and_the_report(found: Alignment, tmp_path: Path) -> None:
     html = replace(found, warnings=("<script>x</script>",))._repr_html_()
-    assert "Confident" in html
-    assert "1.500000" in html
-    assert "<script>" not in html
+    numbers, frame = html.split("<iframe ")
+    assert "Confident" in numbers
+    assert "1.500000" in numbers
+    assert "<script>" not in numbers
+    (page,) = re.findall('srcdoc="([^"]*)"', frame)
+    (tmp_path / "page.html").write_text(unescape(page))
+    layers = Page(tmp_path / "page.html").payload["layers"]
+    assert [layer["name"] for layer in layers] == ["source", "target"]
+    assert len(html) < 1_500_000
 
 
 def test_show_opens_the_page(found: Alignment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from spoonful.batch import Batch
 from spoonful.extras import require
@@ -99,12 +102,16 @@ def save_program(
     content = io.BytesIO()
     # The exported file must not need our own kernels.
     with evaluating(model), torch.no_grad(), kernels.disabled():
-        program = torch.export.export(Inference(model), inputs, dynamic_shapes=shapes, strict=False)
+        with Arithmetic() if suffix == ".onnx" else nullcontext():
+            program = torch.export.export(
+                Inference(model), inputs, dynamic_shapes=shapes, strict=False
+            )
         if suffix == ".pt2":
             torch.export.save(program, content)
         else:
             try:
-                content.write(_onnx(program, _INPUTS[: len(inputs)]))
+                outputs = ("rotation", "translation")
+                content.write(to_onnx(program, _INPUTS[: len(inputs)], outputs))
             except torch.onnx.OnnxExporterError as error:
                 raise ValueError(
                     f"ONNX cannot express all that {type(model).__name__} does; write a .pt2 file"
@@ -112,18 +119,36 @@ def save_program(
     return write_whole(path, content.getvalue())
 
 
-def _onnx(program: torch.export.ExportedProgram, names: tuple[str, ...]) -> bytes:
-    # ONNX has no singular value decomposition; of a 3x3 matrix it is some arithmetic. Nor has it
-    # atan2, and what torch puts in its place takes atan2(0, -1) for -pi.
-    aten = torch.ops.aten
-    replaced = {aten.linalg_svd.default: svd_by_arithmetic, aten.atan2.default: atan2_by_atan}
-    program = program.run_decompositions(replaced)
+class Arithmetic(TorchFunctionMode):
+    """Replaces what ONNX lacks while a model is traced.
+
+    ONNX has no singular value decomposition, no atan2 and no logaddexp. torch's own replacements
+    take atan2(0, -1) for -pi, and exponentials that overflow from 89 on.
+    `ExportedProgram.run_decompositions` could do the same, but it traces the whole graph again:
+    RPM-Net with free sizes then takes several minutes more.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        replaced = {
+            torch.linalg.svd: svd_by_arithmetic,
+            torch.atan2: atan2_by_atan,
+            torch.logaddexp: stable_logaddexp,
+        }
+        return replaced.get(func, func)(*args, **(kwargs or {}))
+
+
+def to_onnx(
+    program: torch.export.ExportedProgram, inputs: Sequence[str], outputs: Sequence[str]
+) -> bytes:
+    """An ONNX file of a traced program, whose inputs and outputs get these names."""
     made: Any = torch.onnx.export(
         program,
         dynamo=True,
         verbose=False,
-        input_names=list(names),
-        output_names=["rotation", "translation"],
+        input_names=list(inputs),
+        output_names=list(outputs),
         # Runtimes simplify what they load; doing so here takes minutes.
         optimize=False,
     )
@@ -153,7 +178,7 @@ def svd_by_arithmetic(
     for i, j in 4 * ((0, 1), (0, 2), (1, 2)):
         p, q = columns[i], columns[j]
         a, b = p[..., :3], q[..., :3]
-        angle = torch.atan2(2 * _dot(a, b), _dot(a + b, a - b)) / 2
+        angle = atan2_by_atan(2 * _dot(a, b), _dot(a + b, a - b)) / 2
         columns[i] = angle.cos() * p + angle.sin() * q
         columns[j] = angle.cos() * q - angle.sin() * p
     a, b, c = (column[..., :3] for column in columns)
@@ -175,6 +200,15 @@ def atan2_by_atan(y: Tensor, x: Tensor) -> Tensor:
     slope = torch.where(x == 0, torch.where(y == 0, y, y / x.abs()), y / x)
     half_turn = torch.where(x < 0, torch.where(y < 0, -math.pi, math.pi), 0.0)
     return slope.atan() + half_turn
+
+
+def stable_logaddexp(a: Tensor, b: Tensor) -> Tensor:
+    """`torch.logaddexp`, of which one argument at least is finite.
+
+    >>> stable_logaddexp(torch.tensor([0.0, 100, -torch.inf]), torch.zeros(3))
+    tensor([  0.6931, 100.0000,   0.0000])
+    """
+    return torch.maximum(a, b) + torch.log1p(torch.exp(-(a - b).abs()))
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:

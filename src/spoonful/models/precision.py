@@ -6,11 +6,13 @@ autocast, and keep coordinates away from matrix products, which obey the process
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
 
-def full_precision(like: Tensor) -> torch.autocast:
+def full_precision(like: Tensor) -> AbstractContextManager[object]:
     """A context in which autocast is off for the device of `like`.
 
     >>> x = torch.ones(2, 2)
@@ -21,7 +23,9 @@ def full_precision(like: Tensor) -> torch.autocast:
     >>> low.dtype, high.dtype
     (torch.bfloat16, torch.float32)
     """
-    return torch.autocast(device_type=like.device.type, enabled=False)
+    if torch.is_autocast_enabled(like.device.type):
+        return torch.autocast(device_type=like.device.type, enabled=False)
+    return nullcontext()  # entering autocast takes time, and most of all in torch.export
 
 
 def network_dtype(like: Tensor) -> torch.dtype:

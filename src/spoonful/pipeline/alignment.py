@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import torch
@@ -141,7 +142,7 @@ class Alignment:
         )
 
     def _repr_html_(self) -> str:
-        """The result as a notebook shows it; `spoonful.pipeline.report.show` opens the page."""
+        """The result as a notebook shows it: the numbers, and the report to turn with the mouse."""
         numbers = {
             "confidence": share_text(self.confidence),
             "overlap": f"{self.overlap:.0%}",
@@ -160,7 +161,9 @@ class Alignment:
         if not answered(self):
             return f"<b>No alignment found</b><table>{rows}</table>"
         word = "Confident" if self.confident else "Doubtful"
-        return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>"
+        # By name, because the report imports this module.
+        frame = resolve_name("spoonful.pipeline.report:frame")(self)
+        return f"<b>{word}</b><pre>{matrix}</pre><table>{rows}</table>{frame}"
 
     @property
     def transform(self) -> Tensor:

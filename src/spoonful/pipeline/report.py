@@ -127,6 +127,14 @@ def show(alignment: Alignment, **options: Any) -> Path:
     return page
 
 
+def frame(alignment: Alignment) -> str:
+    """The report as an HTML frame for a notebook, about a megabyte: at most 10,000 points."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = write_report(Path(folder) / "page.html", alignment, max_points=10_000)
+        text = page.read_text(encoding="utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    return f'<iframe sandbox="allow-scripts" width="100%" height="600" srcdoc="{text}"></iframe>'
+
+
 def verdict(alignment: Alignment) -> Verdict:
     """The verdict, confident or doubtful, with a sentence."""
     if not answered(alignment):
