@@ -247,6 +247,16 @@ def test_wrong_edges_are_rejected_and_do_not_move_the_poses() -> None:
         assert max(off_by(found.poses[k], truth[0].inverse().compose(truth[k]))) < 1e-3
 
 
+def test_a_longer_loop_that_closes_confirms_its_edges() -> None:
+    generator = torch.Generator().manual_seed(0)
+    truth = [random_pose(generator) for _ in range(5)]
+    edges = measured(truth, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (0, 4)])
+    edges.append(Edge(3, 1, random_pose(generator), edges[0].covariance, 0.8))
+    found = solve(5, edges)
+    assert found.groups == [[0, 1, 2, 3, 4]]
+    assert found.kept == [True] * 6 + [False]
+
+
 def test_wrong_edges_across_a_long_ring_do_not_fold_it() -> None:
     count, generator = 40, torch.Generator().manual_seed(0)
     truth = []

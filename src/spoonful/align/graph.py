@@ -334,12 +334,22 @@ def _gtsam() -> Any:
 def _chances(edges: Sequence[Edge], votes: Votes, agreed: Sequence[int]) -> list[float]:
     """The probability of each edge that agreed to be right.
 
-    An edge that no loop confirms is trusted less if many confident edges turned out wrong.
+    An edge that is in no loop of edges that agreed is trusted less if many confident edges turned
+    out wrong.
     """
     taken = set(agreed)
     sure = [k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT]
     honest = sum(k in taken for k in sure) / max(1, len(sure))
-    return [edges[k].confidence * (1.0 if votes.closed[k] else honest) for k in agreed]
+    count = 1 + max((max(edge.source, edge.target) for edge in edges), default=0)
+    chances = []
+    for k in agreed:
+        looped = bool(votes.closed[k])
+        if not looped and honest < 1:
+            rest = [(edges[other].source, edges[other].target) for other in agreed if other != k]
+            ends = {edges[k].source, edges[k].target}
+            looped = any(ends <= {*part} for part in parts(count, rest))
+        chances.append(edges[k].confidence * (1.0 if looped else honest))
+    return chances
 
 
 def _joined(count: int, edges: Sequence[Edge], chances: Sequence[float]) -> list[list[int]]:
