@@ -70,7 +70,7 @@ _CLEAR = 2.0
 # A scale is refined until it changes by less.
 _SETTLED = 0.01
 # A scale this near a ratio of units is that ratio,
-_UNIT_NEAR = 1.03
+_UNIT_NEAR = 1.05
 # if the distances to the surface are then at most this many times as large.
 _UNIT_WORSE = 1.25
 # If growth moves the surface by less than this share of its own length, it is not fixed.
