@@ -240,7 +240,7 @@ class TestInABrowser:
     ) -> None:
         seen = set()
         for dark in (False, True):
-            browser.open(page, dark=dark)
+            browser.open(page, dark=dark, width=500, height=300)
             for name in ("Before", "After", "Matches", "Residuals"):
                 browser.evaluate(f"spoonful.view('{name}')")
                 seen.add(browser.screenshot())
