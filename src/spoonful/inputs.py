@@ -100,9 +100,9 @@ def check_leading(
 ) -> None:
     """Raise unless the tensors live together and their leading dimensions agree.
 
-    `own` is the number of trailing dimensions that are not leading ones. A size may be 1 against
-    anything, but the *number* of leading dimensions must be the same: (4, 3, 3) against
-    (4, 4, 3, 3) would otherwise broadcast silently along the wrong dimension.
+    `own` is the number of trailing dimensions that are not leading ones. Sizes may broadcast, but
+    the *number* of leading dimensions must be the same. Otherwise (4, 3, 3) and (4, 4, 3, 3) would
+    broadcast along the wrong dimension.
     """
     if tensor.device != tensor2.device:
         raise ValueError(

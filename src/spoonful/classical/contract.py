@@ -4,10 +4,10 @@ A method is a frozen dataclass: its fields are its settings, so that it can be p
 kept beside a result. It registers a padded batch, `method(batch)`, or one pair of any size,
 `method.register(source, target)`, and returns a `Registration` either way.
 
-Everything that methods share is here. Wrong arguments raise errors that name them. A pair of
-which a cloud is degenerate (fewer than three points, all of them in one place or on a line) has no
-one rotation: it gets the pose that shifts centroid onto centroid and turns nothing, and the status
-"degenerate"; no method sees it. Nothing a method returns is NaN.
+Everything that methods share is here. Wrong arguments raise errors that name them. A degenerate
+cloud (fewer than three points, or all in one place or on a line) fixes no rotation. Its pair gets
+the shift between the centroids, without a turn, and the status "degenerate"; no method sees it.
+Nothing a method returns is NaN.
 """
 
 from __future__ import annotations

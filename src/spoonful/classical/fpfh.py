@@ -73,8 +73,8 @@ def fpfh(
 def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Tensor, Tensor]:
     """Points that are each other's most similar ones, by their histograms, most similar first.
 
-    Histograms are compared by the sum of the square roots of products of bins (Bhattacharyya):
-    rare bins, which tell most, then weigh more than in a distance of the histograms themselves.
+    Histograms are compared by the sum of the square roots of products of bins (Bhattacharyya). This
+    gives rare bins, which tell most, more weight than a Euclidean distance.
 
     Args:
         source: (N, D) from `fpfh`.

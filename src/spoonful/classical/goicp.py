@@ -10,9 +10,9 @@ so distances to the target, less that much, bound the error of every pose in the
 Boxes whose bound is above the best error so far, less a threshold, are dropped, the others divided;
 the centres' own errors show where to start ICP, which lowers the best error.
 
-Where the published program nests a search over translations in one over rotations and goes box by
-box, this one has a single list of boxes and bounds thousands of them at once. Its bounds allow for
-the error of the table of distances, so that the answer is within the threshold of the best.
+The published program nests a search over translations in one over rotations. This one has a single
+list of boxes and bounds thousands of them at once. Its bounds allow for the error of the table of
+distances, so that the answer is within the threshold of the best.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class GoICP(PairwiseMethod):
 
     Lengths are in radii of the larger cloud, whatever the clouds' own unit is; `init` is
     disregarded. The status is "ok" where the pose is proved to be within `threshold` of the best
-    there is, and "time-limit" where time ran out before. Of the points searched with,
-    `extras["mse"]` is the mean squared distance to the target, `extras["lower_bound"]` what that
-    of any pose is at least, and `extras["gap"]` their difference, in the clouds' unit squared.
+    there is, and "time-limit" where time ran out before. `extras["mse"]` is the mean squared
+    distance of the searched points to the target, `extras["lower_bound"]` a lower bound of it for
+    any pose, and `extras["gap"]` their difference.
 
     Attributes:
         threshold: how far from the least mean squared distance the answer may be.

@@ -157,7 +157,8 @@ def show(
     if all(column.metric != "rotation_degrees" for column in shown):
         shown.append(Column("iso. R", "rotation_degrees", "mean", "deg"))
     times = ["ms", "pairs/s"]
-    settings = any(result.settings for result in results)
+    # On a narrow terminal the settings stand under the name.
+    settings = not narrow and any(result.settings for result in results)
     table = _table("method", *(["settings"] if settings else []), *map(heading, shown), *times)
     for result in results:
         cells = [
@@ -167,6 +168,8 @@ def show(
             for column in shown
         ]
         name = escape(result.method)
+        if narrow and result.settings:
+            name += f"\n[dim]{escape(result.settings)}[/dim]"
         if result.failures:
             name += f"\n[red]{result.failures} failed[/red]"
         timing = result.timing

@@ -1,9 +1,9 @@
 """The items of a protocol, one at a time in numpy, as the published loaders make them.
 
 Test items agree bit for bit with the loaders of Deep Closest Point (github.com/WangYueFt/dcp) and
-RPM-Net (github.com/yewzijian/RPMNet): the same numbers of numpy's legacy generator, in the same
-order, rounded at the same places. Training items follow the same steps with random numbers that
-differ from epoch to epoch; `spoonful.data.pairs` makes them fast, whole batches on a device.
+RPM-Net (github.com/yewzijian/RPMNet). They use numpy's legacy generator in the same order. Training
+items follow the same steps with random numbers that differ from epoch to epoch;
+`spoonful.data.pairs` makes them fast, whole batches on a device.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class VoxelAverage(NamedTuple):
 def voxel_average(points: Tensor, size: float, normals: Tensor | None = None) -> VoxelAverage:
     """Replace the points in each cubic cell of edge `size` by their mean.
 
-    The grid starts at the least coordinates of the cloud, so that a cloud and its translated
-    copy give the same result, and a cell as large as the cloud gives one point.
+    The grid starts at the least coordinates of the cloud. So a cloud and its translated copy give
+    the same result, and a cell as large as the cloud gives one point.
 
     Args:
         points: (N, 3).

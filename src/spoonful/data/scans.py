@@ -1,7 +1,7 @@
 """Pairs of scans with a known pose.
 
-A pair is two clouds of the same number of points, each a voxel average of its scan, brought into
-the unit ball by one common scale, with the true pose in that frame and the overlap at that pose.
+A pair is two clouds of the same number of points, each a voxel average of its scan. One common
+scale brings them into the unit ball. The true pose is in that frame, the overlap at that pose.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ def load_pairs(
 ) -> list[ScanPair]:
     """The pairs of one scene or of many scenes in a folder, with the source mapped to the target.
 
-    Each fragment is averaged on the grid that leaves `points` points, and each pair is brought
-    into the unit ball by one scale. The overlap is computed from the whole fragments at the true
-    pose, not taken from a list: see `spoonful.data.scans.overlap`; both fragments are averaged
-    to 25 mm first, and a point has a partner within 37.5 mm.
+    Each fragment is averaged on the grid that leaves `points` points, and each pair is brought into
+    the unit ball by one scale. The overlap is computed from the whole fragments at the true pose
+    (`spoonful.data.scans.overlap`). Both fragments are averaged to 25 mm first, and a point has a
+    partner within 37.5 mm.
 
     Args:
         root: a scene's folder, or a folder of scenes; None looks for `3dmatch` where datasets

@@ -160,10 +160,9 @@ def truth(batch: Batch) -> Registration:
 def true_matches(batch: Batch) -> Registration:
     """Kabsch on true neighbours: as good as point matches allow. It looks at the true pose.
 
-    Under the true pose, source and target points that are each other's nearest are matched.
-    Where the clouds share points these are the exact matches, and the error is rounding; where
-    noise or another sampling leaves none, it is what a method would reach that matched as well as
-    one can and then solved for the pose.
+    Under the true pose, source and target points that are each other's nearest are matched. If the
+    clouds share points, these are the exact matches, and the error is rounding. Otherwise it is the
+    best that matching and solving for the pose can reach.
     """
     pose = _true_pose(batch)
     moved = pose.apply(batch.source)

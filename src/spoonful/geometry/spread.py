@@ -2,9 +2,9 @@
 
 They come from one identity, `vee(hat(u) X) = spread(X) u` for symmetric X. For a moment X with
 eigenvalues a >= b >= c, spread(X) has b + c, a + c and a + b: it is the inertia tensor of the
-points, and says how firmly they resist a turn about each axis. Points on a line resist none about
-that line, and there is the only true ambiguity of a rigid fit. We settle it once, here: *the part
-of u that the points leave undetermined is zero* (the pseudo-inverse).
+points. Points on a line resist none about that line, and there is the only true ambiguity of a
+rigid fit. We settle it once, here: *the part of u that the points leave undetermined is zero* (the
+pseudo-inverse).
 """
 
 from __future__ import annotations

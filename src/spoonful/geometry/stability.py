@@ -5,10 +5,9 @@ The refinement's Jacobian at the Kabsch rotation is, in the frame of the source,
     J = I - spread(Q)^-1 spread(K),      K = R^T H,      Q = S  or  R^T G R,
 
 so an error grows by rho, the spectral radius of J, in every iteration. If the matches are the
-rotated source scaled by a, rho is |1 - a| in the source form and |1 - 1/a| in the target form:
-matches that shrink towards their centroid (a < 1/2), as a soft assignment's do, make the target
-form diverge. The paper's three indicators, the distance and angle to the unconstrained solution and
-det G, are here beside rho: two of them notice, as rho does, how large the matches are.
+rotated source scaled by a, rho is |1 - a| in the source form and |1 - 1/a| in the target form. So
+matches that shrink to less than half (a < 1/2) make the target form diverge. The paper's three
+indicators are the distance and angle to the unconstrained solution and det G.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def modified_chamfer_distance(
 ) -> Tensor:
     """RPM-Net's Chamfer distance of each noisy, partial cloud to the whole clean shape.
 
-    With X the clean shape in the target's frame, the moved source is compared with X, and the
-    target with X moved as the pose would have moved it: `R R_gt^T (X - t_gt) + t`. So the points
-    that cropping took away cost nothing, and a perfect pose costs noise alone.
+    X is the clean shape in the target's frame. The moved source is compared with X, and the target
+    with `R R_gt^T (X - t_gt) + t`, X moved by the error of the pose. So the points that cropping
+    took away cost nothing, and a perfect pose costs noise alone.
 
     Args:
         pose: (..., 3, 3) estimates.

@@ -243,8 +243,8 @@ def masked_max(x: Tensor, mask: Tensor | None) -> Tensor:
 class LayerNorm(nn.Module):
     """DCP's layer norm: `a_2 (x - mean) / (std + eps) + b_2`.
 
-    It differs from torch's in three ways that matter for parity: the standard deviation is the
-    unbiased one, eps is added to it and not to the variance, and the parameters have these names.
+    It differs from torch's in three ways: the standard deviation is unbiased, eps is added to it
+    and not to the variance, and the parameters have these names.
     """
 
     def __init__(self, features: int, eps: float = 1e-6) -> None:

@@ -1,9 +1,9 @@
 """Sinkhorn normalisation with slack, in log space and in potentials.
 
-Rows and columns of `exp(A)`, each with one slack entry of value 1, are normalised in turn. The
-matrix itself is never rewritten: after any number of steps it is `exp(A_ij + u_i + v_j)`, so a
-step is one logsumexp, and the backward pass, written by hand, needs `A` and the potentials
-alone. Slack is the one extra row and column of zeros whose potential stays 0:
+Rows and columns of `exp(A)`, each with one slack entry of value 1, are normalised in turn. After
+any number of steps the matrix is `exp(A_ij + u_i + v_j)`. So a step is one logsumexp, and the
+backward pass, written by hand, needs only `A` and the potentials. Slack is the one extra row and
+column of zeros whose potential stays 0:
 
     u_i = -log(1 + sum_j exp(A_ij + v_j)),        v_j = -log(1 + sum_i exp(A_ij + u_i))
 """

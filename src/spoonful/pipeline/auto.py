@@ -1,7 +1,7 @@
 """`register`: two scans of unknown scale, density and overlap, aligned.
 
 prepare   both clouds on one grid, whose edge suits both          (prepare.py)
-gather    poses from matches of similar surroundings, and others  (proposers.py)
+gather    poses from feature matches, and others  (proposers.py)
 judge     settle them, rank them by matches and by surfaces       (search.py)
 polish    point-to-plane ICP, at last on the clouds themselves    (polish.py)
 rate      how likely it is right, and what it leaves open         (confidence.py)

@@ -62,8 +62,8 @@ class FitStatistics(NamedTuple):
         agreement: of the voxels that come near the other scan, the share that lies on it.
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
-        loose: whether too little holds the pose: few points, hardly any common surface or one that
-            lets it slide or turn, a cloud that is flat or a line, or free space that is not free.
+        loose: true if little fixes the pose: few points, hardly any common surface or one that lets
+            it slide or turn, a flat cloud or a line, or points in free space.
         through: the share of a scan that lies where the other's sensor looked through.
     """
 
@@ -101,8 +101,8 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
     """(H,) each pose's score over the first one's, and 0 for poses that are about the first.
 
-    A rival on which the surfaces lie as well as on the first counts as its equal, even if fewer
-    matches agree with it: on a symmetric object chance decides which matches are found.
+    A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
+    symmetric object chance decides which matches are found.
     """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best

@@ -186,10 +186,9 @@ def thinned(cloud: Cloud, generator: torch.Generator) -> Cloud:
 def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> float:
     """The edge of a grid on which both clouds have about `POINTS` points.
 
-    Between the edges that suit the one and the other lies their geometric mean, but the larger
-    cloud must not have too many points on the grid, and no voxel should be smaller than the
-    distance between points: the surroundings of a point must look the same in a dense scan and in
-    a thin one.
+    The edge is the geometric mean of the edges that suit each cloud, with two limits. The larger
+    cloud must not have too many points on the grid. No voxel should be smaller than the distance
+    between points, so that a dense and a thin scan look the same.
     """
     some = [_sample(cloud, generator) for cloud in (source, target)]
     apt = [_edge(points, min(POINTS, int(_FILLED * len(points)))) for points in some]

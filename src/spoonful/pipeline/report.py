@@ -50,9 +50,9 @@ def write_report(
 ) -> Path:
     """Write one self-contained HTML file that shows a registration.
 
-    It works offline, opened from disk: both clouds before and after, the matches that support the
-    pose, the distance of each source point to the target as a colour, a slider over the poses on
-    the way, the numbers, the warnings. Two clouds of 50,000 points take about 2 MB.
+    It works offline. It shows both clouds before and after, the matches, the distance of each
+    source point to the target as a colour, a slider over the poses, the numbers and the warnings.
+    Two clouds of 50,000 points take about 2 MB.
 
     Args:
         path: the file to write; its folder is made if need be, an old file is replaced whole.

@@ -82,8 +82,8 @@ class Judged:
             on its surface.
         through: (H,) the share of either scan that lies where the other's sensor looked through,
             the larger one; zero if no sensor is known.
-        score: (H,) what they are sorted by, between 0 and 1: the share of matches that agree times
-            the square of `agreement`, times a power of the share that is not looked through.
+        score: (H,) between 0 and 1, poses are sorted by it: the share of matches that agree, times
+            the square of `agreement`, times a power of the share outside free space.
     """
 
     pose: Pose

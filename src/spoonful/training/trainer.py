@@ -1,8 +1,8 @@
 """The training loop: steps, epochs, validation, checkpoints and resuming.
 
-A run is a function of its configuration. A run that is stopped anywhere, by a time limit or by
-force, resumes from its last checkpoint with the same result: weights, Adam's moments, random
-numbers and the position in the epoch are all in the checkpoint.
+A run is a function of its configuration. A stopped run resumes from its last checkpoint with the
+same result. The checkpoint has the weights, Adam's moments, the random numbers and the position in
+the epoch.
 """
 
 from __future__ import annotations

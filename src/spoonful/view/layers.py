@@ -48,8 +48,7 @@ class CloudLayer:
         points: (N, 3), a tensor or anything `torch.as_tensor` takes. Finite, at least one.
         normals: (N, 3) or None; they only shade the points, so their sign does not matter.
         values: a number for each point, to be shown by a colour scale: (N,), or (P, N) with a row
-            for each of the page's P poses, between which the colours blend as the cloud moves;
-            a row of 50,000 takes 67 KB of the page.
+            for each of the page's P poses. A row of 50,000 takes 67 KB of the page.
         colors: (N, 3) red, green, blue from 0 to 255, the colours of the scan; 200 KB of
             the page for 50,000 points.
         color: a name of `PALETTE`, which suits light and dark pages, or "#rrggbb". None takes

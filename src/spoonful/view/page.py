@@ -1,13 +1,12 @@
 """One HTML file that shows a registration in 3D, opened from disk, with nothing to fetch.
 
-Positions are stored as 16-bit steps of each cloud's bounding box, so a stored point is at most
-1/131070 (7.6e-6) of the box's side away from the true one along each axis: a tenth of a millimetre
-for a cloud 13 metres wide, far below a pixel. Normals take 8 bits per axis. Values take 8 bits on a
-quadratic scale, which is finest at the low end. A cloud of 50,000 points is 400 KB of base64, its
-normals 200 KB.
+Positions are stored as 16-bit steps of each cloud's bounding box. So they are off by at most
+1/131070 of the box's side per axis: a tenth of a millimetre for a cloud 13 metres wide. Normals
+take 8 bits per axis. Values take 8 bits on a quadratic scale, which is finest at the low end. A
+cloud of 50,000 points is 400 KB of base64, its normals 200 KB.
 
-Boxes are stored relative to the middle of the data, worked out in float64, so that clouds in map
-coordinates (millions of metres) keep their precision on a graphics card, which has float32 alone.
+Boxes are stored relative to the middle of the data, computed in float64. So clouds in map
+coordinates keep their precision on a graphics card, which uses float32.
 """
 
 from __future__ import annotations

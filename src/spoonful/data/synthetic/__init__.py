@@ -1,11 +1,10 @@
 """The embedded dataset: CAD-like solids made on the spot, from nothing but a seed.
 
 32 categories, each a recipe that turns random numbers into a solid: parts that are turned, swept
-and extruded, joined and cut. The points are spread evenly by area over the
-outer surface of the union, as a scanner would see it (skin hidden inside another part is left
-out), with outward normals; every cloud is centred and has its farthest point at distance 1,
-like ModelNet40's. Categories are in alphabetical order, as ModelNet40's are, and the first half
-is "seen", the second "unseen" where a protocol asks for that.
+and extruded, joined and cut. The points are spread evenly by area over the outer surface of the
+union, with outward normals. Every cloud is centred and has its farthest point at distance 1, like
+ModelNet40's. Categories are in alphabetical order, as ModelNet40's are, and the first half is
+"seen", the second "unseen" where a protocol asks for that.
 
 A shape is fixed by (seed, split, category, number): it is the same on every machine, and does
 not change when more shapes are asked for. Coordinates and normals are multiples of 2^-20.

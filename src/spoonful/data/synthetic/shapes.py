@@ -1,9 +1,8 @@
 """The recipes: for every category, a function from random numbers to a solid.
 
-Units are arbitrary (the corpus is scaled to the unit sphere), z is up. Two rules keep the
-shapes good for registration and the unions clean: every recipe has something that no rotation
-maps onto itself, so that the pose is unique; and parts overlap or stay apart by a little, never
-share a face.
+Units are arbitrary (the corpus is scaled to the unit sphere), z is up. Two rules keep the shapes
+good for registration. No shape is symmetric, so that the pose is unique. Parts overlap or stay
+apart by a little, and never share a face.
 """
 
 from __future__ import annotations
