@@ -31,7 +31,7 @@ from spoonful.align.candidates import (
     similar,
     suitable_grids,
 )
-from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
+from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, parts, solve
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
@@ -322,17 +322,13 @@ def doubts_of(
                 f"{pair.confidence:.2f}), but nothing else confirms it: look at this pair with "
                 "spoonful register"
             )
-    number = {name: g for g, group in enumerate(groups) for name in group}
-    for group in groups:
-        # Parts of the group that only doubtful pairs hold together.
-        part = {name: name for name in group}
-        kept = [p for p in pairs if p.status == "kept" and number[p.source] == number[group[0]]]
-        for pair in kept:
-            if pair.confidence >= CONFIDENT:
-                old, new = part[pair.source], part[pair.target]
-                part = {name: new if root == old else root for name, root in part.items()}
-        weak = [pair for pair in kept if part[pair.source] != part[pair.target]]
-        for pair in weak:
+    # Scans that only doubtful pairs hold together.
+    number = {name: k for k, name in enumerate(name for group in groups for name in group)}
+    kept = [pair for pair in pairs if pair.status == "kept"]
+    sure = [(number[p.source], number[p.target]) for p in kept if p.confidence >= CONFIDENT]
+    part = {scan: k for k, scans in enumerate(parts(len(number), sure)) for scan in scans}
+    for pair in kept:
+        if part[number[pair.source]] != part[number[pair.target]]:
             found.append(
                 f"{pair.source} and {pair.target} are held together by doubtful pairs only "
                 f"(confidence {pair.confidence:.2f}): a scan with more overlap would help"
@@ -458,7 +454,9 @@ def _register(
             described[names[j], edge],
             described[names[i], edge],
             stages.seed,
-            None if starts is None else _between(starts[names[i]], starts[names[j]]),
+            None
+            if starts is None
+            else starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
             stages.up,
         )
         for (i, j), edge in edges.items()
@@ -510,12 +508,6 @@ def _to_one_scale(
         own = {"scale": scale, "apt": scale * row["apt"], "least": scale * row["least"]}
         scaled[name] = row | own | {"center": center}
     return scaled
-
-
-def _between(target: Pose, source: Pose) -> list[list[float]]:
-    """The 4x4 from one scan to another, from their poses."""
-    found: list[list[float]] = target.inverse().compose(source).matrix().tolist()
-    return found
 
 
 def _describe(
