@@ -69,7 +69,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path):
 def test_another_models_checkpoint_is_named_as_such(tmp_path):
     path = tmp_path / "dcp.t7"
     torch.save(small_dcp().state_dict(), path)
-    with pytest.raises(ValueError, match=r"no checkpoint of this RPMNet: .* missing .* unexpected"):
+    with pytest.raises(ValueError, match=r"checkpoint of this RPMNet: .* missing .* unexpected"):
         load_published(path, small_rpmnet())
     with pytest.raises(ValueError, match="of another shape"):
         load_published(path, DCP(emb_dims=64, ff_dims=48))

@@ -31,7 +31,7 @@ def read(data: bytes, folder: Path) -> Arrays:
     cloud = pypcd4.PointCloud.from_fileobj(io.BytesIO(data))
     rows = np.atleast_1d(cloud.pc_data)
     if len(rows) != points:
-        raise ValueError(f"it declares {points} points, but holds {len(rows)}: truncated?")
+        raise ValueError(f"it declares {points} points, but holds {len(rows)}")
     about = cloud.metadata
     if about.width * about.height != points:
         raise ValueError(f"it declares {points} points, but {about.width} x {about.height}")
