@@ -357,8 +357,7 @@ def _against(subject: Subject, x: str, y: str, title: str, comment: str) -> Draw
         title,
         f"{comment} {len(own) // 2} cases of training from fresh weights, and the same with "
         "matches 0.02 to 20 times as large as their sources; target form, float32; rank "
-        f"correlation {correlation:.2f}. Colours and markers show rho, which the paper did not "
-        "know.",
+        f"correlation {correlation:.2f}. Colours and markers show rho.",
         Table.of({**columns, "resized": (~own).int().tolist()}),
         draw,
         facts={"rank_correlation": correlation, "cases": len(unstable)},

@@ -253,7 +253,7 @@ def test_other_mistakes_are_named(scans):
     with pytest.raises(ValueError, match="voxel must be positive"):
         register(cloud, cloud, voxel=0.0)
     many = lumpy(40_000, 1)
-    with pytest.raises(ValueError, match=r"voxel 1e-05 is too small: the target has .* Give 0\.0"):
+    with pytest.raises(ValueError, match=r"voxel 1e-05 is too small: the target has .* Use 0\.0"):
         register(cloud, many, voxel=1e-5)
     with pytest.raises(ValueError, match="init"):
         register(cloud, cloud, init=Pose(2 * torch.eye(3), torch.zeros(3)))
