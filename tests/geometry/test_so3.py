@@ -47,7 +47,7 @@ def test_random_rotations_keep_their_bound_and_seed():
     assert torch.equal(a, b)
     angles = torch.rad2deg(vee(a).norm(dim=-1).div(2).asin())
     assert angles.max() <= 40 + 1e-3
-    assert angles.mean() == pytest.approx(20, abs=2)
+    assert float(angles.mean()) == pytest.approx(20, abs=2)
 
 
 @given(st.integers(0, 1000))

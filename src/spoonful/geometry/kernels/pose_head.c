@@ -54,11 +54,13 @@
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 typedef REAL reals __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 #define LANE(vector, i) (vector)[i]
+#define ZERO {0}
 #else
 #define LANES 1
 typedef double lanes;
 typedef REAL reals;
 #define LANE(vector, i) (vector)
+#define ZERO 0
 #endif
 #define REALS (int)(sizeof(reals) / sizeof(REAL))
 #define MAYBE(pointer, offset) ((pointer) ? (pointer) + (offset) : NULL)
@@ -483,7 +485,7 @@ static void sum_block(const struct call *c, int64_t first, int n, struct sums *o
         origin[3 + k] = (double)c->target[3 * (first + kept) + k];
     }
     load(&b, c, first, n, origin, origin + 3);
-    lanes w = {0}, a[6] = {{0}};
+    lanes w = {0}, a[6] = {ZERO};
     for (int i = 0; i < n; i += LANES) {
         lanes weight = AT(b.w, i);
         w += weight;
@@ -499,7 +501,7 @@ static void sum_block(const struct call *c, int64_t first, int n, struct sums *o
         out->source_mean[k] = origin[k] + mean[k];
         out->target_mean[k] = origin[3 + k] + mean[3 + k];
     }
-    lanes X[6] = {{0}}, H[9] = {{0}};
+    lanes X[6] = {ZERO}, H[9] = {ZERO};
     double (*spread_of)[BLOCK] = c->target_form ? b.t : b.s;
     const double *middle = c->target_form ? mean + 3 : mean;
     if (c->iterations || c->factor)
@@ -972,7 +974,7 @@ static void weigh_block(const struct call *c, const struct frame *f, int loss, i
                         REAL *factors, struct sums *out)
 {
     struct errors x;
-    reals w = {0}, size = {0}, a[6] = {{0}}, H[9] = {{0}};
+    reals w = {0}, size = {0}, a[6] = {ZERO}, H[9] = {ZERO};
     double mean[6];
     const int filled = errors_of(c, f, first, n, &x);
     factors_of(loss, f->sharpness, x.ratio, filled, x.factor);
@@ -1114,7 +1116,7 @@ static void robust_cloud(const struct call *c, int64_t cloud, struct sums *parts
 
 static REAL dot_of(const REAL *restrict a, const REAL *restrict b, int n)
 {
-    reals sum[4] = {{0}};
+    reals sum[4] = {ZERO};
     for (int i = 0; i < n; i += 4 * REALS)
         for (int k = 0; k < 4; k++) sum[k] += REALS_AT(a, i + k * REALS) * REALS_AT(b, i + k * REALS);
     sum[0] += sum[1] + (sum[2] + sum[3]);
@@ -1150,7 +1152,7 @@ static void bend(const struct frame *f, const struct errors *x, int filled, int 
 /* The inverse of a symmetric matrix, given its lower half; 0 if it might be singular. */
 static int inverse_of(int n, double A[7][7], double out[7][7])
 {
-    double size[7], L[7][7] = {{0}}, M[7][7] = {{0}}, norm = 0; /* M = L^-1 */
+    double size[7], L[7][7] = {ZERO}, M[7][7] = {ZERO}, norm = 0; /* M = L^-1 */
     for (int i = 0; i < n; i++) {
         if (!(A[i][i] > 0)) return 0;
         size[i] = sqrt(A[i][i]);
@@ -1250,7 +1252,7 @@ static int robust_gradient(const struct call *c, int64_t cloud, struct sums *par
 
     /* The system: the Hessian of the weighted fit, about its means, and the bend of the loss. */
     const double area = f.scale * f.scale;
-    double A[7][7] = {{0}}, inverse[7][7], K[9] = {0};
+    double A[7][7] = {ZERO}, inverse[7][7], K[9] = {0};
     for (int i = 0; i < 9; i++)
         for (int k = 0; k < 3; k++)
             K[i] += R[3 * k + i / 3] * sum.cross[3 * k + i % 3] * area * factor;
