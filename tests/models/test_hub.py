@@ -122,6 +122,7 @@ def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path
         ("me/empty", ValueError, "me/empty has no such file"),
         ("me/empty@v9", ValueError, "me/empty has no such revision"),
         ("not a name", ValueError, "no model at 'not a name'"),
+        ("./none", ValueError, "no model at"),
         ("http://host/x", ValueError, "needs its checksum"),
         ("https://host/x#sha256=../../x", ValueError, "no model at"),
     ):

@@ -27,7 +27,7 @@ from spoonful.names import named
 
 FILE, CARD = "model.safetensors", "README.md"
 _LAYER = ("iterations", "form", "start", "max_degrees", "starts")
-_NAME = re.compile(r"(?:hub:)?([\w.-]+/[\w.-]+)(?:@([\w./-]+))?")
+_NAME = re.compile(r"(?:hub:)?(\w[\w.-]*/\w[\w.-]*)(?:@([\w./-]+))?")
 _ADDRESS = re.compile(r"(https?://[^#]+)(?:#sha256=([0-9a-fA-F]{64}))?")
 
 Model = TypeVar("Model", bound=nn.Module)
