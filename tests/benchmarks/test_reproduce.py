@@ -309,7 +309,7 @@ def test_the_table_is_strict_json(make):
         ("dcp-noise", {"seeds": 0}, "seeds must be at least 1"),
         ("dcp-noise", {"layer": "sorce", "train": False}, "layer must be 'source', 'target'"),
         ("dcp-noise", {"settings": ["dcp.emb_dim=8"]}, "did you mean 'dcp.emb_dims'"),
-        ("3dmatch", {"test": None}, "of scans, and none are embedded"),
+        ("3dmatch", {"test": None}, "protocol 3dmatch-30 needs scans"),
         ("dcp-noise", {"data": "no-such-data", "test": None}, "no data named 'no-such-data'"),
     ],
 )

@@ -278,7 +278,7 @@ def test_what_is_already_there_is_not_overwritten(dataset, tmp_path):
     file = tmp_path / "x.zip"
     file.write_bytes(dataset)
     archive = published(dataset, "https://host/x")
-    with pytest.raises(FetchError, match="something else is there"):
+    with pytest.raises(FetchError, match="little_2048: "):
         fetch(archive, tmp_path / "data", from_file=file, looks_right=modelnet40.is_hdf5)
     assert (place / "mine").read_text() == "precious"
 

@@ -71,7 +71,9 @@ def test_a_pipe_is_wide_and_a_name_whole(run, monkeypatch, columns, lines):
     console = evaluate.wide(Console(file=StringIO()))
     evaluate.show(console, [replace(result, settings="published")])
     text = console.file.getvalue()
-    assert re.search(r"^long-name +published +\d", text, re.MULTILINE)
+    beside = "^long-name +" if columns else "^long-name +published +"
+    assert re.search(rf"{beside}\d", text, re.MULTILINE)
+    assert "published" in text  # under the name if there is no room beside it
     row = text[text.index("long-name") : text.index("Intervals")].splitlines()
     assert len(row) >= lines
     assert columns or (len(row) == lines and " – " in row[1])  # noqa: RUF001

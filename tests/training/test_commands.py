@@ -77,7 +77,7 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     out = capsys.readouterr().out
     assert "stopped; run the same command to resume; step 1 of 9" in out
     assert re.search(r"rotation +[\d.]+° +-", out)
-    assert f"none before a validation; checkpoints in {folder}" in out
+    assert f"checkpoints in {folder}" in out
     app(command, standalone_mode=False)
     out = capsys.readouterr().out
     assert "finished; step 9 of 9" in out
