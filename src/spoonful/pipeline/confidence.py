@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose, rotation_from_vector
-from spoonful.pipeline.field import Fit, meet
+from spoonful.geometry import Pose
+from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
 
@@ -36,8 +36,6 @@ _LOW_OVERLAP = 0.3
 PART = 0.5
 # Motions with less than this of a determined one's resistance are free.
 _WEAK = 0.036
-# A free motion of `_MOVED` voxels leaves the surfaces less than `_APART` times as far apart.
-_MOVED, _APART = 3.0, 3.0
 # Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
@@ -165,29 +163,21 @@ class Freedom(NamedTuple):
 
 
 def freedom_of(search: Search, pose: Pose) -> Freedom:
-    """The motions that leave the common surface on itself.
+    """The motions that leave the common surface on itself, to first order.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
-    their root mean square length. A motion with a small eigenvalue is free to first order: the
-    turns of a sphere, the slides of a plane. A motion along slight slopes or across steps, such as
-    roofs seen from above, is not: the source is moved by some voxels to see whether distances grow.
+    their root mean square length. Of a motion with a small eigenvalue the surfaces know nothing:
+    the turns of a sphere, the slides of a plane.
     """
     source = search.pair.source
-
-    def met(rotation: Tensor, translation: Tensor) -> tuple[Fit, Tensor]:
-        at = Pose(rotation.float().unsqueeze(0), translation.float().unsqueeze(0))
-        fit = meet(search.target_field, source.points, source.normals, at, signed=source.given)
-        return fit, fit.gap[fit.near].double().square().mean().sqrt()
-
-    rotation, translation = pose.rotation.double(), pose.translation.double()
-    fit, gap = met(rotation, translation)
+    batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
+    fit = meet(search.target_field, source.points, source.normals, batch, signed=source.given)
     on = fit.near[0]
     if int(on.sum()) < 6:
         return Freedom((), ())
     n = search.target_field.normals[fit.partner[0, on]].double()
-    moved = source.points[on].double() @ rotation.mT + translation
-    middle = moved.mean(0)
-    arm = moved - middle
+    moved = batch.apply(source.points)[0, on].double()
+    arm = moved - moved.mean(0)
     size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
     rows = torch.cat([torch.linalg.cross(arm / size, n), n], -1)
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
@@ -195,13 +185,6 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     # Normals of unit length resist all slides together by one, and a third of it each.
     for motion in vectors[:, values < _WEAK / 3].unbind(1):
         turn, slide = motion[:3], motion[3:]
-        apart = []
-        for step in (-_MOVED, _MOVED):
-            turned = rotation_from_vector(step / size * turn)
-            there = turned @ (translation - middle) + middle + step * slide
-            apart.append(float(met(turned @ rotation, there)[1]))
-        if min(apart) > _APART * float(gap):
-            continue
         if float(turn.norm()) >= float(slide.norm()):
             turns.append(_axis(turn))
         else:
