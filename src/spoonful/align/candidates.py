@@ -16,11 +16,11 @@ from spoonful.classical.fpfh import mutual_matches
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.prepare import POINTS, Edges, common_edge
 
-# In a sequence each scan is registered with so many before it: two, so that loops can close.
+# In a sequence each scan is registered with this many before it: two, so that loops can close.
 BEFORE = 2
 # A scan with fewer voxels on a pair's grid is never placed with confidence.
 _FEW = 150
-# At most so many voxels are filled for each point of a scan, see `suitable_edges`.
+# Voxels filled for each point of a scan, at most; see `suitable_edges`.
 _FILLED = 0.6
 # A grid suits a pair whose own choice differs by at most this factor.
 _SUITS = 1.35

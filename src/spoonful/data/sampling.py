@@ -243,7 +243,7 @@ def check_cloud(points: Tensor, name: str) -> None:
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """(..., 3) vectors made unit; zero stays zero, and what is not finite becomes NaN."""
+    """Vectors (..., 3) of length one. Zero stays zero, and a vector with inf or NaN is NaN."""
     # Scaled by the largest component first, whose square neither overflows nor vanishes.
     largest = vectors.abs().amax(-1, keepdim=True)
     vectors = vectors / largest.where(largest > 0, 1.0)
