@@ -145,11 +145,9 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], text: Mapping
     """
     save = require("safetensors.torch", extra="train", why="Writing weights").save
     kept = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # The checksum covers the layout, which the library chooses: so it has to choose it first.
     layout, _, data = _parts(save(kept))
-    text = {**text, _CHECKSUM: _checksum(layout, text, data)}
-    header = json.dumps({"__metadata__": text, **layout}).encode()
-    header += b" " * (-len(header) % 8)  # tensors begin at a multiple of 8 bytes
-    write_whole(path, b"".join([len(header).to_bytes(8, "little"), header, data]))
+    write_whole(path, save(kept, {**text, _CHECKSUM: _checksum(layout, text, data)}))
 
 
 def read_tensors(

@@ -162,8 +162,8 @@ class Stepper:
             state |= {f"adam.{kind}.{name}": moments[kind] for kind in _MOMENTS if moments}
         return state
 
-    def restore(self, state: Mapping[str, Tensor], steps: int) -> None:
-        """Resume from the tensors that `state` returned after `steps` steps.
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Resume from the tensors that `state` returned.
 
         Raises:
             KeyError: a tensor is missing.
@@ -173,15 +173,15 @@ class Stepper:
         average = under(state, "average.")
         for name, kept in self.average.items():
             kept.copy_(average[name].reshape(kept.shape))
-        if steps == 0:  # Adam has no moments before its first step
-            return
         for name, parameter in self._named.items():
-            self._adam.state[parameter] = {
-                kind: state[f"adam.{kind}.{name}"]
-                .to(self._device, torch.float32, copy=True)
-                .reshape(() if kind == "step" else parameter.shape)
-                for kind in _MOMENTS
-            }
+            # All moments, or none: Adam has none of a parameter that had no gradient yet.
+            if any(f"adam.{kind}.{name}" in state for kind in _MOMENTS):
+                self._adam.state[parameter] = {
+                    kind: state[f"adam.{kind}.{name}"]
+                    .to(self._device, torch.float32, copy=True)
+                    .reshape(() if kind == "step" else parameter.shape)
+                    for kind in _MOMENTS
+                }
 
     @torch.no_grad()
     def _put(self, values: Mapping[str, Tensor]) -> None:

@@ -534,7 +534,7 @@ class Trainer:
             self.progress.total = self._planned()
         rank = self.group.rank
         try:
-            self.stepper.restore(found.tensors, self.progress.step)
+            self.stepper.restore(found.tensors)
             self.pairs.generator.set_state(found.tensors["random.pairs"])
             # The number of processes and the device may have changed since.
             if rank == 0 or f"random.cpu.{rank}" in found.tensors:
