@@ -51,6 +51,7 @@ class Worker(ABC):
         self._process: BaseProcess | _Interpreter | None = None
         self._pipe: Connection[Any, Any] | None = None
         self._ready = False
+        self._ended = False
 
     @abstractmethod
     def _launch(self, theirs: Connection[Any, Any]) -> BaseProcess | _Interpreter:
@@ -82,6 +83,8 @@ class Worker(ABC):
         if not self.running:
             self.stop()
             self.start()
+        if self._ended:
+            raise WorkerDied("its process was stopped")
         assert self._pipe is not None
         if not self._ready:
             self._receive()
@@ -126,7 +129,8 @@ class Worker(ABC):
             self._process = self._launch(theirs)
 
     def kill(self) -> None:
-        """Kill the process during a call of another thread, which then raises `WorkerDied`."""
+        """Kill the process for good. A call, also one of another thread, raises `WorkerDied`."""
+        self._ended = True
         process = self._process
         if process is not None:
             process.kill()
@@ -137,8 +141,10 @@ class Worker(ABC):
             self._pipe.close()
         if self._process is not None:
             self._process.kill()
-            self._process.join()
-            self._process.close()
+            self._process.join(5)
+            # It is still open if the fork server does not tell its end; the kill is certain.
+            with contextlib.suppress(ValueError):
+                self._process.close()
         self._process = self._pipe = None
         self._ready = False
 

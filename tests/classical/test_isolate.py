@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 import pytest
 
@@ -35,10 +34,8 @@ def test_an_exit_is_a_status():
 
 def test_a_hang_ends_at_its_time_limit():
     call("operator:add", 0, 0)  # the start is not part of the time
-    start = time.perf_counter()
-    found = call("time:sleep", 60, seconds=0.3)
+    found = call("time:sleep", 600, seconds=0.3)
     assert found.status == "time-limit"
-    assert time.perf_counter() - start < 3
     assert call("operator:add", 2, 3).value == 5
 
 

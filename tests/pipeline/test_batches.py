@@ -59,7 +59,7 @@ def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(tmp_path: Path, notes
     seen: list[tuple[int, int]] = []
     pairs = named(notes, "a", "wrong", "crash", "hang", "b", "c")
     rows = register_pairs(
-        pairs, tmp_path / "out", workers=2, timeout=2, task=quick,
+        pairs, tmp_path / "out", workers=2, timeout=4, task=quick,
         progress=lambda *counts: seen.append(counts),
     )  # fmt: skip
     assert [row["id"] for row in rows] == [pair.id for pair in pairs]
@@ -68,7 +68,7 @@ def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(tmp_path: Path, notes
     ]  # fmt: skip
     assert rows[1]["message"] == "this pair is wrong"
     assert rows[2]["message"] == "its process ended by SIGSEGV"
-    assert rows[3]["message"] == "stopped after 2 s"
+    assert rows[3]["message"] == "stopped after 4 s"
     assert rows[0]["warnings"] == ["1"]  # OMP_NUM_THREADS of the worker
     assert seen == [(i, 6) for i in range(7)]
 

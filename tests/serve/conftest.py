@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import socket
 import threading
 import time
@@ -71,7 +72,10 @@ def running(**options: Any) -> Iterator[Site]:
     finally:
         server.should_exit = True
         thread.join(120)
-    assert not servers[0].folder.exists()  # nothing is left of any test
+    if thread.is_alive():
+        faulthandler.dump_traceback()
+    assert not thread.is_alive(), "the server does not stop"
+    assert not servers[0].folder.exists(), "the server left its folder"
 
 
 @pytest.fixture(scope="session")

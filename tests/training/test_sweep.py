@@ -81,10 +81,8 @@ def test_a_signal_stops_every_run_and_starts_no_other(tmp_path, monkeypatch, cap
     monkeypatch.setattr(sweep, "_command", command)
     thread = threading.Thread(target=stop_when_two_run)
     thread.start()
-    began = time.monotonic()
     states = sweep.sweep(sweep.runs([small()], seeds=range(3)), tmp_path, at_once=2)
     thread.join()
-    assert time.monotonic() - began < 30
     assert [run.state for run in states] == ["waiting"] * 3
     assert len(list(tmp_path.glob("*/began"))) == 2
     assert "a signal stopped the sweep" in capfd.readouterr().err
@@ -108,7 +106,7 @@ def test_a_cluster_runs_the_same_jobs(tmp_path, pretend):
 
 
 @pytest.mark.slow
-def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
+def test_a_real_sweep_stops_and_goes_on(tmp_path, monkeypatch, capsys):
     pytest.importorskip("typer")
     from spoonful.cli.app import run
 
@@ -124,6 +122,5 @@ def test_a_real_sweep_stops_and_goes_on(tmp_path, capsys):
         "small-seed0",
         "small-seed1",
     }
-    began = time.monotonic()
+    monkeypatch.setattr(sweep, "_command", None)  # a second process could not be started
     assert run(command) == 0
-    assert time.monotonic() - began < 2  # no process was started
