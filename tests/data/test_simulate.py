@@ -240,3 +240,12 @@ def test_the_geometry_does_not_depend_on_the_frame() -> None:
     torch.testing.assert_close(
         first_hits(turned, ORIGIN, rays @ rotation.mT), first_hits(rows, ORIGIN, rays)
     )
+
+
+def test_no_sensor_stands_in_an_object() -> None:
+    few = SENSORS["lidar"]._replace(shape=(8, 30))
+    seed = [0, list(SCENES).index("facade"), list(SENSORS).index("lidar")]
+    rng = np.random.default_rng(seed)
+    scene = SCENES["facade"](rng, 40, few.step)
+    for number in range(40):
+        assert len(module._take(scene, few, number, rng).points) > 50

@@ -439,6 +439,7 @@ class _Builder:
             x, y = rng.uniform(low[:2], high[:2])
             edges = rng.uniform(0.25 * size, size, 3)
             kind, turn = rng.random(), rng.uniform(0, 360)
+            # Of the circle around the base: nothing of an object is outside of it.
             radius = 0.5 * math.hypot(edges[0], edges[1])
             if kind < 0.4:
                 self.put(box(*edges.tolist()), x, y, low[2] + edges[2] / 2, turn)
@@ -446,7 +447,7 @@ class _Builder:
                 radius = edges[0] / 2
                 self.put(cylinder(radius, edges[2]), x, y, low[2] + edges[2] / 2)
             else:
-                radius = edges[0] / 2
+                radius = edges[0] * math.sqrt(0.5)
                 category = synthetic.CATEGORIES[rng.integers(len(synthetic.CATEGORIES))]
                 rows = _solid(category, int(rng.integers(8)))
                 self.rows.append(_scaled(rows, edges[0], turn, (x, y, low[2])))
@@ -458,9 +459,9 @@ class _Builder:
         path: list[np.ndarray] = []
         start, size = np.array(low, float), np.subtract(high, low)
         while len(path) < scans:
-            for _ in range(100):
+            for attempt in range(200):
                 both = start + rng.random((2, 3)) * size
-                if path:
+                if path and attempt < 100:  # a step away, else anywhere
                     reach = np.minimum(0.5 * size, [self.step, self.step, 0.3])
                     both = np.clip(path[-1] + rng.uniform(-reach, reach, (2, 3)), low, high)
                 both[1, 2] = 0.6 * both[0, 2]
