@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
-torch.set_num_threads(1)  # several processes share the cores
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Use one thread per process, since several share the cores.
+
+    With `-n`, the process that only starts the others does not import torch.
+    """
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        import torch
+
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
+    import torch
+
     torch.manual_seed(0)
 
 

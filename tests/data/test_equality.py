@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 import torch
-from scipy.stats import ks_2samp
 from torch import Tensor
 
 from data.corpora import blobs
 from spoonful.batch import Batch
 from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
 from spoonful.data.items import ProtocolDataset
 from spoonful.data.pairs import PairGenerator
 from spoonful.data.protocols import Noise, Protocol
@@ -21,21 +21,27 @@ from spoonful.geometry.euler import euler_from_rotation
 from spoonful.metrics import rotation_error_degrees
 
 COUNT = 320
-CORPUS = blobs(COUNT, seed=1)
 REACH = 0.08  # a few times the distance between neighbours on a shape
+
+
+@cache
+def corpus() -> Corpus:
+    return blobs(COUNT, seed=1)
 
 
 @cache
 def of_items(card: Protocol) -> dict[str, Tensor]:
     """The statistics of training items that are made one at a time."""
-    items = ProtocolDataset(card, CORPUS, split="train", seed=3)
+    items = ProtocolDataset(card, corpus(), split="train", seed=3)
     return statistics(card, items.batches(COUNT // 4))
 
 
 def of_pairs(card: Protocol) -> dict[str, Tensor]:
     """The statistics of pairs that are made in batches."""
     generator = torch.Generator().manual_seed(4)
-    batches = PairGenerator(card, CORPUS, batch_size=COUNT // 4, generator=generator, normals=False)
+    batches = PairGenerator(
+        card, corpus(), batch_size=COUNT // 4, generator=generator, normals=False
+    )
     return statistics(card, batches)
 
 
@@ -55,7 +61,7 @@ def describe(card: Protocol, batch: Batch) -> dict[str, Tensor]:
         aligned, target = batch.source, batch.pose.inverse().apply(batch.target)
     else:
         target = batch.target
-    shape = CORPUS.points[batch.index]
+    shape = corpus().points[batch.index]
     few = slice(None, None, 16)  # one point in sixteen says enough
     across = gaps(aligned[:, few], target)
     return {
@@ -90,6 +96,8 @@ def worst(seen: dict[str, Tensor], wanted: dict[str, Tensor]) -> tuple[float, st
 
 
 def p_value(seen: Tensor, wanted: Tensor) -> float:
+    from scipy.stats import ks_2samp  # takes half a second
+
     return float(ks_2samp(seen, wanted, method="asymp").pvalue)
 
 

@@ -6,7 +6,6 @@ import os
 import sys
 
 import torch
-import torch._dynamo  # which torch.optim imports in its first step
 
 from scripts import fork_two
 from spoonful.training import train
@@ -27,4 +26,6 @@ def main(port: str, folder: str, net: str, rank: int) -> None:
 
 
 if __name__ == "__main__":
+    import torch._dynamo  # torch.optim imports it in its first step; once for both processes
+
     fork_two(lambda rank: main(*sys.argv[1:4], rank))
