@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from graphs import whole_graph
 from models.helpers import make_batch, small_dcp, small_rpmnet
 from spoonful.geometry import SpoonfulLayer
 from spoonful.models import save_program
@@ -19,7 +20,6 @@ SHORT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
 def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
-    # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
     torch.compiler.reset()
     refine = SpoonfulLayer(iterations=1) if build is small_rpmnet else None
     model = build(refine=refine, **SHORT[build]).train()
@@ -34,7 +34,7 @@ def test_training_is_one_graph_with_the_eager_loss_and_gradients(build):
     expected = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     model.load_state_dict(state)
-    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)(batch)
+    compiled = torch.compile(loss, backend=whole_graph, fullgraph=True)(batch)
     compiled.backward()
     torch.testing.assert_close(compiled, eager)
     largest = max(g.abs().max() for g in expected.values())
@@ -53,7 +53,7 @@ def test_compiled_parts_keep_values_and_names():
     with torch.no_grad():
         expected = model(batch).pose
         names = list(model.state_dict())
-        model.compile_parts(backend="aot_eager", fullgraph=True)
+        model.compile_parts(backend=whole_graph, fullgraph=True)
         torch.testing.assert_close(model(batch).pose.rotation, expected.rotation)
     assert list(model.state_dict()) == names
 
