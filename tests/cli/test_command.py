@@ -14,6 +14,7 @@ import pytest
 
 from spoonful.cli import data, main, models
 from spoonful.cli.app import app, run
+from spoonful.data import synthetic
 from spoonful.training import shipped
 
 
@@ -203,6 +204,7 @@ def test_demo_refuses_a_file_for_a_folder_before_any_work(tmp_path: Path, capsys
 
 def test_data_show_writes_a_page_only_if_asked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(synthetic.PER_CATEGORY, "test", 1)
     assert run(["data", "show", "rpm-crop"]) == 0
     assert "--out" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
