@@ -109,6 +109,7 @@ def circles(graph: dict[str, set[str]]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_through_others():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a -> b -> c -> a"]
     assert circles(import_graph()) == []

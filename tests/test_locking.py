@@ -29,6 +29,7 @@ def holder(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_the_second_process_learns_who_holds_the_folder_and_a_kill_frees_it(tmp_path):
     process = holder(tmp_path / "new" / "folder")
     try:

@@ -75,6 +75,7 @@ def test_the_readmes_code_prints_what_it_says():
     assert printed.getvalue().splitlines() == promised
 
 
+@pytest.mark.slow
 def test_the_readme_shows_what_register_prints(capsys):
     folder = files("spoonful") / "examples"
     scans = [str(folder / name) for name in ("room-2.ply", "room-1.ply")]
@@ -126,7 +127,9 @@ def test_the_readmes_scans_are_those_of_their_file(row, pairs):
         assert all(abs(s - float(line[9])) < 0.0501 for s in seconds), f"{method}: {text}"
 
 
-@pytest.mark.parametrize("name", ["start-scans", "start-layer"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("start-scans", marks=pytest.mark.slow), "start-layer"]
+)
 def test_the_first_five_minutes_run(name, monkeypatch):
     code = "\n".join(blocks(ROOT / f"docs/{name}.md", "python"))
     exec(compile(code, f"{name}.md", "exec"), names := {"__name__": name})
@@ -244,7 +247,7 @@ def test_the_make_commands_it_promises_exist():
         assert re.search(rf"^{command}:", makefile, re.MULTILINE), command
 
 
-@pytest.mark.parametrize("name", ["layer", "scans"])
+@pytest.mark.parametrize("name", ["layer", pytest.param("scans", marks=pytest.mark.slow)])
 def test_the_notebooks_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook = json.loads((ROOT / f"docs/notebooks/{name}.ipynb").read_text())

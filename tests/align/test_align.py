@@ -257,6 +257,7 @@ def test_a_longer_loop_that_closes_confirms_its_edges() -> None:
     assert found.kept == [True] * 6 + [False]
 
 
+@pytest.mark.slow
 def test_wrong_edges_across_a_long_ring_do_not_fold_it() -> None:
     count, generator = 40, torch.Generator().manual_seed(0)
     truth = []

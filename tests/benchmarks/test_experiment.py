@@ -143,6 +143,7 @@ def test_a_trained_network_is_tested_on_the_pairs_of_the_runs(tmp_path, corpora_
         runs.measure("dcp,rpmnet", network, **options)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_process_is_left_to_it_and_a_dead_claim_is_taken(tmp_path, corpora_folder):
     todo = grid(["dcp"], [0], ["kabsch", "source"])
     work = tmp_path / "work"
@@ -159,6 +160,7 @@ def test_a_run_of_another_process_is_left_to_it_and_a_dead_claim_is_taken(tmp_pa
     assert [claim.exists() for claim in claims] == [True, False]
 
 
+@pytest.mark.slow
 def test_runs_in_the_published_arithmetic_have_its_layer_and_log_what_it_does(
     tmp_path, corpora_folder, monkeypatch
 ):

@@ -240,6 +240,7 @@ def test_scans_are_never_trained_and_tested_on_alike(make, tmp_path):
     assert found.rows[0].ours_from == "not trained yet"
 
 
+@pytest.mark.slow
 def test_baselines_are_measured_or_say_why_they_are_not(make, monkeypatch):
     found = make("dcp-unseen", FakeTrainer(), rows=["icp"])
     assert found.rows[0].cells[0].ours is not None
@@ -284,6 +285,7 @@ def test_without_training_the_packages_weights_have_rows_of_their_own(make, monk
         assert len(found.rows) == len(found.table.rows)
 
 
+@pytest.mark.slow
 def test_other_layers_and_settings_are_other_runs(make):
     trainer = FakeTrainer()
     make("dcp-noise", trainer)
@@ -387,6 +389,7 @@ def test_a_run_stopped_in_its_second_epoch_has_had_one(tmp_path, monkeypatch):
     assert "epochs" not in sources.training_facts(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_network_that_cannot_take_a_step_in_its_share_is_left_out_with_the_reason(
     make, tmp_path, monkeypatch, capsys
 ):

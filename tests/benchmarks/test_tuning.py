@@ -45,6 +45,7 @@ def test_the_search_finds_better_settings(poor):
     assert found.trials[0].final == found.before
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same(poor):
     one, two, other = (tune("icp", CARD, TRAIN, trials=4, items=6, seed=seed) for seed in (0, 0, 1))
     assert one.tuned == two.tuned
@@ -292,6 +293,7 @@ def test_a_method_without_its_extra_leaves_the_others_their_rows(monkeypatch, tm
     assert isinstance(done.exception, MissingExtra)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_best_trials_and_writes_the_settings(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     corpora.save(shapes(1024), tmp_path / "toys.pt")

@@ -202,6 +202,7 @@ def test_demo_refuses_a_file_for_a_folder_before_any_work(tmp_path: Path, capsys
     assert "--method must be one of auto" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_data_show_writes_a_page_only_if_asked(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(synthetic.PER_CATEGORY, "test", 1)

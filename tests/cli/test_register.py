@@ -57,6 +57,7 @@ def scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 PAIR = ["my source [1].ply", "target.pcd"]
 
 
+@pytest.mark.slow
 def test_it_prints_the_pose_and_all_its_measures(scans: Path, capsys: Any) -> None:
     assert run(["register", *PAIR, "--unit", "m", "--method", "icp"]) == 0
     out, err = capsys.readouterr()

@@ -578,6 +578,7 @@ def c_source():
     return Path(str(resources.files("spoonful.geometry.kernels"))) / "pose_head.c"
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler `cc`")
 @pytest.mark.parametrize("flags", ["", " -DNO_VECTORS"])

@@ -33,7 +33,9 @@ def gpu(test):
 def test_in_the_interpreter_all_kernels_give_torchs_numbers():
     tests = Path(__file__).parents[1]
     assert_passes_interpreted(  # in one process: starting it takes seconds
-        tests / "geometry" / "interpreted_triton.py", tests / "models" / "interpreted_kernels.py"
+        tests / "geometry" / "interpreted_triton.py",
+        tests / "models" / "interpreted_kernels.py",
+        tests / "neighbors" / "interpreted_nearest.py",
     )
 
 

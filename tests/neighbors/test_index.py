@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import os
-import subprocess
 import sys
 
 import pytest
@@ -122,29 +118,6 @@ def test_mistakes_are_named():
         Index(torch.rand(4, 3), torch.ones(5, dtype=torch.bool))
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
-def test_in_the_interpreter_the_kernel_finds_the_nearest():
-    subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        check=True,
-    )
-
-
-def interpreted():
-    """The kernel against comparing all points, in Triton's interpreter."""
-    from spoonful.neighbors.exhaustive_triton import nearest_of
-
-    torch.cuda.device_of = lambda tensor: contextlib.nullcontext()
-    query, points, mask, cloud = queries_and_points()
-    points[0, 200] = points[0, 3]  # a tie
-    wanted = nearest(query, points[cloud], mask=mask[cloud])
-    far = points.masked_fill(~mask.unsqueeze(-1), torch.inf)
-    index, squared = nearest_of(far, query, cloud)
-    assert torch.equal(index, wanted.index)
-    assert torch.equal(squared, wanted.squared_distance)
-
-
 @pytest.mark.gpu
 @on_gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -164,7 +137,3 @@ def test_on_a_gpu_a_query_may_have_millions_of_points():
     query = points.repeat(1 << 16, 1)  # more blocks than a grid's second dimension holds
     found = Index(points).nearest(query, reach=1.0)
     assert torch.equal(found.index, torch.arange(64).cuda().repeat(1 << 16))
-
-
-if __name__ == "__main__":
-    interpreted()

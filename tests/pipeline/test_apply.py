@@ -54,6 +54,7 @@ def test_trimesh_objects_are_moved_copies():
         near(value.vertices, POINTS.numpy())
 
 
+@pytest.mark.slow
 def test_open3d_objects_are_moved_copies():
     o3d = pytest.importorskip("open3d")
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(POINTS.numpy()))

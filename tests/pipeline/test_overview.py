@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
+
 from pipeline.standins import reporting
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.overview import OVERVIEW, report_name, write_overview
@@ -61,6 +63,7 @@ def test_what_went_wrong_comes_first_and_every_report_is_one_click_away(tmp_path
     assert shown(page) == {"a": ""}
 
 
+@pytest.mark.slow
 def test_thousands_of_pairs_take_a_few_megabytes(tmp_path: Path) -> None:
     row = COLUMNS | {
         "source": "/data/scans/a.ply", "target": "/data/scans/b.ply", "status": "doubtful",

@@ -46,6 +46,7 @@ def centroid(browser: Chromium, name: str) -> Tensor:
     return torch.tensor(browser.evaluate(f"spoonful.centroid('{name}')"), dtype=torch.float64)
 
 
+@pytest.mark.slow
 def test_two_clouds_of_fifty_thousand_take_less_than_3_mb(tmp_path: Path) -> None:
     target = box(60_000)
     normals = torch.nn.functional.normalize(target, dim=1)

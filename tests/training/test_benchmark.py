@@ -16,6 +16,7 @@ def benchmark():
     return load_benchmark("training")
 
 
+@pytest.mark.slow
 def test_the_parts_of_an_epoch_are_within_it(benchmark):
     plain = TensorBoardLog.scalars, Journal.add
     one = benchmark.measure(

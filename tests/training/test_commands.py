@@ -22,6 +22,7 @@ def flags(tmp_path) -> list[str]:
     return [*settings, "--data", str(tmp_path / "blobs.pt"), "--quiet"]
 
 
+@pytest.mark.slow
 def test_a_run_stops_and_goes_on_from_the_command_line(tmp_path, flags, capsys):
     command = ["quick", *flags, "--out", str(tmp_path / "run")]
     assert main([*command, "--seconds", "0"]) == 0

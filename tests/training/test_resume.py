@@ -81,6 +81,7 @@ def test_a_signal_ends_the_step_writes_a_checkpoint_and_changes_nothing(
     same_runs(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_not_repeated(tmp_path):
     first = train(small(), corpus=blobs(), out=tmp_path, quiet=True)
     assert train(small(), corpus=None, out=tmp_path, quiet=True) == first
@@ -136,6 +137,7 @@ def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
     assert train(faster, corpus=blobs(), out=tmp_path, quiet=True).finished
 
 
+@pytest.mark.slow
 def test_weights_of_another_model_are_refused(tmp_path):
     found = checkpoint.load(stopped(tmp_path)[-1])
     model = build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2"))
@@ -143,6 +145,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
         fit(model, found.weights(), found.path)
 
 
+@pytest.mark.slow
 def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
     from spoonful.models import load_published
 
@@ -157,6 +160,7 @@ def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
     assert "rotation_degrees" in loaded.metrics
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
     write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
     with pytest.raises(ValueError, match="not a checkpoint of a training run"):

@@ -45,6 +45,7 @@ def test_a_run_is_a_function_of_its_seed(tmp_path):
     assert runs[0].best != runs[2].best
 
 
+@pytest.mark.slow
 def test_there_is_a_line_for_every_epoch_and_a_result(tmp_path):
     result = train(small("budget.epochs=4", "budget.steps=none"), corpus=blobs(), out=tmp_path)
     assert [line["epoch"] for line in lines(tmp_path)] == [0, 1, 2, 3]
@@ -57,6 +58,7 @@ def test_there_is_a_line_for_every_epoch_and_a_result(tmp_path):
     assert result.best_epoch == best["epoch"]
 
 
+@pytest.mark.slow
 def test_the_model_that_is_kept_is_that_of_the_best_epoch(tmp_path):
     config = small("optimizer.lr=0.05")
     result = train(config, corpus=blobs(), out=tmp_path, quiet=True)
@@ -116,6 +118,7 @@ def test_pairs_of_scans_are_trained_on():
     assert train(config, corpus=scans(6), quiet=True).finished
 
 
+@pytest.mark.slow
 def test_a_batch_without_a_finite_loss_is_skipped_counted_and_named(tmp_path):
     corpus = blobs()
     clean = train(small("budget.steps=1"), corpus=corpus, quiet=True)
@@ -181,6 +184,7 @@ def test_gradients_are_clipped_before_the_step():
     assert torch.cat(moments).norm() == pytest.approx(1e-4, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_average_follows_the_weights(tmp_path):
     result = train(small("optimizer.ema=0.9"), corpus=blobs(), out=tmp_path, quiet=True)
     kept = load_model(tmp_path / "best.safetensors").state_dict()
@@ -203,6 +207,7 @@ def test_a_budget_that_is_over_before_it_is_planned_ends_the_run(monkeypatch):
     assert result.best  # validated, as every run at its end
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_before_its_plan_is_planned_by_the_steps_after(tmp_path, monkeypatch):
     take, taken = Stepper.__call__, []
 
@@ -232,6 +237,7 @@ def test_a_slow_step_stops_a_cpu_before_the_next_and_no_device_that_compiles(dev
     assert Trainer._why_stop(some, time.monotonic(), Stop(), 0.0) == "the time limit"
 
 
+@pytest.mark.slow
 def test_a_budget_in_seconds_becomes_steps():
     result = train(small("budget.steps=none", "budget.seconds=2"), corpus=blobs(), quiet=True)
     assert result.finished
