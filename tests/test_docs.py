@@ -42,7 +42,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "NO_MKDOCS_2_WARNING": "1"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "NO_MKDOCS_2_WARNING": "1",
+            "DOCS_SEARCH": "false",  # an index takes seconds, and no test uses it
+        },
         capture_output=True,
         text=True,
         check=False,

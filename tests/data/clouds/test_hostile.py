@@ -473,7 +473,7 @@ def test_an_unknown_format_says_what_to_export(suffix: str, advice: str, tmp_pat
 
 @pytest.mark.slow
 def test_a_long_polygon_and_many_faces_are_read_in_bounded_memory(tmp_path: Path) -> None:
-    size = 16 * MIB
+    size = 4 * MIB
     corners = b"v 0 0 0\nv 1 0 0\nv 0 1 0\n"
     for name, faces in (
         ("long", b"f" + b" 1 2 3" * (size // 6)),
