@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import traceback
@@ -115,6 +116,9 @@ assert app.registered_callback is not None
 app.registered_callback.help = as_help(root.__doc__)
 
 
+_get_command = functools.cache(typer.main.get_command)  # typer's own call builds it every time
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command with `arguments`; return its exit code.
 
@@ -125,7 +129,7 @@ def run(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument != "--debug"]
     rest = batch.from_register(rest)
     try:
-        outcome = app(args=rest, standalone_mode=False)
+        outcome = _get_command(app)(args=rest, standalone_mode=False)
     except typer.Abort:
         return STOPPED
     except Exception as error:
