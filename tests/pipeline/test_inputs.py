@@ -75,6 +75,7 @@ def test_trimesh_objects():
     assert len(as_cloud(trimesh.PointCloud(POINTS.numpy()))) == 20
 
 
+@pytest.mark.slow
 def test_open3d_objects():
     o3d = pytest.importorskip("open3d")
     cloud = o3d.geometry.PointCloud(o3d.utility.Vector3dVector(POINTS.numpy()))

@@ -31,6 +31,7 @@ def pose(seed: int) -> Pose:
 # Voxel averages.
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), size=st.floats(0.05, 5.0))
 def test_voxel_averages_are_the_means_of_their_cells(seed: int, size: float) -> None:
     points = cloud(seed, dtype=torch.float64)
