@@ -81,7 +81,7 @@ def every_pair(root: Path, count: int, own: slice, done: Collection[str]) -> Ite
 
     `own` is the part of each set to take. Simulated pairs with a name in `done` are left out.
     """
-    for kind in ("bunny", "apart"):
+    for kind in ("bunny", "kitchen", "apart"):
         for a, b in [*itertools.combinations(getattr(align, kind)(root), 2)][own]:
             name, limits = f"{b.name} on {a.name}, {kind}", align.RIGHT.get(kind)
             yield between(f"every pair: {kind}", name, (b.cloud, b.pose), (a.cloud, a.pose), limits)

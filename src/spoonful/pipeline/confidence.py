@@ -23,7 +23,7 @@ _SOME_MATCHES = 0.3
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (0.49, 6.18, 10.39, -108.41, 6.99), 3.31
+_WEIGHTS, _RIVALRY = (0.57, 7.40, 8.19, -128.23, 6.19), 3.34
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
@@ -155,7 +155,7 @@ def confidence_of(fit: FitStatistics) -> float:
     >>> round(confidence_of(fit), 2)
     0.97
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.53
+    0.68
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
     0.49
     """
