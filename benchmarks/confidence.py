@@ -2,10 +2,16 @@
 
     python benchmarks/confidence.py --data SCANS --rows rows.jsonl [--turns 3] [--simulated 150]
 
-The pairs are those of scans.py, simulated ones included, without normals. Each source is left out
-once: the constants are fitted to the others, and the table says how often its results are right at
-about one confidence. A source is a kind of scan: a dataset, or a simulated scene and its sensor.
-The constants printed last are fitted to all, and the last table counts the sets with them.
+The pairs are those of scans.py, simulated ones included, without normals. Then come pairs of scans
+whether or not they overlap: all of ten bunny scans, all of ten scans that share nothing, and
+`--scenes` pairs of each of three large simulated scenes (align.py says what these sets are). These
+scans are moved to their centroids, so that no sensor is known. Two of the scenes are in no fit: a
+second street, and a building whose rooms look alike.
+
+Each source is left out once: the constants are fitted to the others, and the table says how often
+its results are right at about one confidence. A source is a kind of scan: a dataset, or a simulated
+scene and its sensor. The constants printed last are fitted to all, and the last tables count the
+sets with them.
 
 `--rows` keeps the statistics of each result in a line of JSON. A run reads them and computes only
 what is missing, so it can be stopped at any time. `--part 1/2` computes every second pair, and
@@ -16,9 +22,11 @@ nothing. `--save` writes the tables to results/confidence.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +35,11 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import align
 from _harness import save, table
 from scans import SETS, Pair, Row, interval, is_right, pairs, reliability, turned
+from spoonful.data.clouds import Cloud
+from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
@@ -36,6 +47,10 @@ from spoonful.pipeline.confidence import AS_GOOD, LOOSE, FitStatistics, features
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
+
+# Large simulated scenes: kind, sensor and seed. The first is fitted, the others are tests.
+SCENES = (("street", "lidar", 0), ("street", "lidar", 1), ("building", "camera", 0))
+SCANS = 32  # of each scene
 
 
 class Example(NamedTuple):
@@ -55,7 +70,54 @@ def example(key: str, pair: Pair) -> Example:
         found = ranked(search, proposals, Pose.identity(dtype=torch.float64))
     pose = search.pair.frame.pose_out(found.judged.pose.at(0))
     right = is_right(pose.matrix().numpy(), pair)
-    return Example(key, pair.kind, pair.origin or pair.kind, right, found.fit)
+    # Both sets of fragments are of one kitchen, and most of the pairs that share nothing.
+    kitchen = pair.kind in ("3dmatch", "3dlomatch", "apart")
+    origin = "kitchen" if kitchen else pair.origin or pair.kind
+    return Example(key, pair.kind, origin, right, found.fit)
+
+
+def every_pair(root: Path, count: int, own: slice, done: Collection[str]) -> Iterator[Pair]:
+    """Pairs of scans of one set, overlapping or not; about `count` of each simulated scene.
+
+    `own` is the part of each set to take. Simulated pairs with a name in `done` are left out.
+    """
+    for kind in ("bunny", "kitchen", "apart"):
+        for a, b in [*itertools.combinations(getattr(align, kind)(root), 2)][own]:
+            name, limits = f"{b.name} on {a.name}, {kind}", align.RIGHT.get(kind)
+            yield between(f"every pair: {kind}", name, (b.cloud, b.pose), (a.cloud, a.pose), limits)
+    for scene, sensor, seed in SCENES if count else ():
+        group = scene_name(scene, sensor, seed)
+        every = [*itertools.combinations(range(SCANS), 2)]
+        names = {f"{j} on {i}, {group}": (i, j) for i, j in every[:: max(1, len(every) // count)]}
+        left = [name for name in [*names][own] if name not in done]
+        if left:
+            made = simulate(scene, sensor, scans=SCANS, seed=seed)
+        for name in left:
+            target, source = ((made.clouds[k], made.poses.at(k)) for k in names[name])
+            kind = f"every pair: simulated {group}"
+            found = between(kind, name, source, target, align.SIMULATED)
+            yield found._replace(origin=f"{scene} {sensor}")
+
+
+def scene_name(scene: str, sensor: str, seed: int) -> str:
+    return f"{scene} {sensor}, seed {seed}"
+
+
+def between(
+    kind: str,
+    name: str,
+    source: tuple[Cloud, Pose],
+    target: tuple[Cloud, Pose],
+    limits: tuple[float, float] | None,
+) -> Pair:
+    """Two clouds, each about its centroid, so that no sensor is at the origin."""
+    clouds, poses = [], []
+    for cloud, pose in (source, target):
+        points = cloud.points.double()
+        clouds.append(Cloud(points - points.mean(0)))
+        poses.append(pose.compose(Pose(torch.eye(3, dtype=torch.float64), points.mean(0))))
+    truth = poses[1].inverse().compose(poses[0]).matrix().numpy() if limits else None
+    return Pair(kind, name, *clouds, truth, *(limits or (0.0, 0.0)), 0.0, origin=kind[12:])
 
 
 def gathered(arguments: argparse.Namespace) -> list[Example]:
@@ -69,9 +131,9 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
     sets = [kind for kind in SETS if arguments.turns or kind == "simulated"]
     part, parts = (int(number) for number in arguments.part.split("/"))
     done = {key.split("|")[1] for key in known}
-    for pair in pairs(
-        arguments.data, sets, arguments.every, arguments.simulated, (part, parts), done
-    ):
+    usual = pairs(arguments.data, sets, arguments.every, arguments.simulated, (part, parts), done)
+    others = every_pair(arguments.data, arguments.scenes, slice(part - 1, None, parts), done)
+    for pair in itertools.chain(usual, others):
         for turn in range(1 if "simulated" in pair.kind else arguments.turns):
             key = f"{pair.kind}|{pair.name}|{turn}"
             if key not in known:
@@ -98,22 +160,23 @@ def probability(examples: list[Example], constants: Tensor) -> Tensor:
 def fitted(examples: list[Example]) -> Tensor:
     """The constants of greatest likelihood, drawn a little towards zero and a rivalry of e."""
     right = torch.tensor([found.right for found in examples], dtype=torch.float64)
-    start = [0.0] * len(features_of(examples[0].fit)) + [1.0]
-    constants = torch.tensor(start, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([constants], max_iter=300, line_search_fn="strong_wolfe")
+    features = torch.tensor([features_of(found.fit) for found in examples], dtype=torch.float64)
+    # Weights of features with the same spread can be compared. The last feature is a constant.
+    spread = torch.cat([features[:, :-1].std(0).clamp_min(1e-6), torch.ones(2)])
+    start = [0.0] * features.shape[1] + [1.0]
+    scaled = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([scaled], max_iter=500, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        chance = probability(examples, constants).clamp(1e-6, 1 - 1e-6)
-        prior = constants[:2].square().sum() + (constants[-1] - 1).square()
-        # `through` is a small number, and its weight a large one.
-        prior = prior + (constants[2] / 50).square()
+        chance = probability(examples, scaled / spread).clamp(1e-6, 1 - 1e-6)
+        prior = scaled[:-2].square().sum() + (scaled[-1] - 1).square()
         value = torch.nn.functional.binary_cross_entropy(chance, right) + 1e-3 * prior
         value.backward()
         return value
 
     optimizer.step(loss)
-    return constants.detach()
+    return (scaled / spread).detach()
 
 
 def rows_of(examples: list[Example], constants: Tensor) -> list[Row]:
@@ -130,13 +193,16 @@ def summary(rows: list[Row]) -> str:
     groups = dict(sorted(groups.items()))
     groups["all real"] = [row for row in rows if "simulated" not in row.kind]
     groups["all simulated"] = [row for row in rows if "simulated" in row.kind]
+    groups["that share nothing"] = [row for row in rows if "apart" in row.kind]
     lines = []
     for kind, own in groups.items():
+        if not own:
+            continue
         right = [row for row in own if row.right]
         wrong = sum(bool(row.confident) and not row.right for row in own)
         doubted = sum(not row.confident for row in right)
         line = [kind, str(len(own)), str(len(right)), str(wrong)]
-        line += [interval(wrong / len(own), len(own)) if own else "-", str(doubted)]
+        line += [interval(wrong / len(own), len(own)), str(doubted)]
         lines.append([*line, interval(doubted / len(right), len(right)) if right else "-"])
     head = ["pairs", "results", "right", "confidently wrong", "interval"]
     return table([*head, "right but doubted", "interval"], lines)
@@ -149,6 +215,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
     parser.add_argument("--every", type=int, default=4, help="take every n-th pair of 3DMatch")
     parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
+    parser.add_argument("--scenes", type=int, default=0, help="pairs of each simulated large scene")
     parser.add_argument("--part", default="1/1", help="compute this part of the pairs only, as 1/2")
     parser.add_argument("--save", action="store_true", help="write results/confidence.md")
     arguments = parser.parse_args()
@@ -156,6 +223,9 @@ def main() -> None:
     if arguments.part != "1/1":
         return print(f"{len(examples)} results; fit them without --part")
 
+    tests = tuple(scene_name(*scene) for scene in SCENES[1:])
+    test = [found for found in examples if found.kind.endswith(tests)]
+    examples = [found for found in examples if not found.kind.endswith(tests)]
     unseen: list[Row] = []
     for origin in sorted({found.origin for found in examples}):
         others = [found for found in examples if found.origin != origin]
@@ -169,6 +239,8 @@ def main() -> None:
         f"Fitted to all: `_WEIGHTS, _RIVALRY = ({constants}), {math.exp(log_rivalry):.2f}`\n\n"
         f"With these constants:\n\n{summary(rows_of(examples, best))}\n"
     )
+    if test:
+        text += f"\nScenes that are in no fit:\n\n{summary(rows_of(test, best))}\n"
     print(text)
     if arguments.save:
         print(f"wrote {save('confidence.md', '# Confidence' + 2 * chr(10) + text)}")

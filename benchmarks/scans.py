@@ -247,6 +247,8 @@ def simulated(
     for seed, (scene, sensor) in wanted:
         if f"{scene} {sensor} {seed}" not in done:
             made = simulate(scene, sensor, seed=seed, apart=seed % 4 == 3)
+            if not all(map(len, made.clouds)):
+                continue  # a camera that stands too near something sees nothing
             kind = "simulated"
             if made.apart:
                 kind = "simulated, apart"

@@ -3,35 +3,62 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from spoonful.data.clouds import Cloud
+from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
-from spoonful.pipeline.confidence import AS_GOOD, FitStatistics, confidence_of
+from spoonful.pipeline.confidence import AS_GOOD, FitStatistics, confidence_of, exactness_of
+from spoonful.pipeline.prepare import prepare
+
+PERFECT = FitStatistics(support=1e4, agreement=1.0, exactness=1.0, share=1.0)
+GOOD = FitStatistics(support=100, agreement=0.8, exactness=0.8, share=0.5)
 
 
 @pytest.mark.parametrize("rival", [AS_GOOD, 0.8, 0.99, 1.0, 5.0])
 def test_a_pose_with_a_rival_that_fits_about_as_well_is_never_confident(rival):
-    fit = FitStatistics(support=1e4, agreement=1.0, share=1.0, rivals=(rival,))
+    fit = PERFECT._replace(rivals=(rival,))
     assert fit.equals == 1
     assert confidence_of(fit) < CONFIDENT
 
 
 def test_a_pose_that_little_holds_is_never_confident():
-    fit = FitStatistics(support=1e4, agreement=1.0, share=1.0, loose=True)
-    assert confidence_of(fit) < CONFIDENT
+    assert confidence_of(PERFECT._replace(loose=True)) < CONFIDENT
 
 
 def test_confidence_falls_as_a_rival_comes_nearer():
     found = [
-        confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(rival,)))
-        for rival in (0.0, 0.3, 0.5, 0.69, 0.7, 1.0)
+        confidence_of(GOOD._replace(rivals=(rival,))) for rival in (0.0, 0.3, 0.5, 0.69, 0.7, 1.0)
     ]
     assert found == sorted(found, reverse=True)
 
 
 def test_a_surface_where_a_sensor_looked_through_lowers_confidence():
     found = [
-        confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, through=through))
-        for through in (0.0, 0.005, 0.02, 0.05, 0.2)
+        confidence_of(GOOD._replace(through=through)) for through in (0.0, 0.005, 0.02, 0.05, 0.2)
     ]
     assert found == sorted(found, reverse=True)
     assert found[0] - found[1] < 0.05
+
+
+def test_surfaces_that_lie_beside_each_other_are_doubted():
+    """As two fronts of a street: many matches and much surface agree, but not exactly."""
+    found = [
+        confidence_of(GOOD._replace(agreement=0.65, exactness=x)) for x in (0.4, 0.5, 0.7, 0.8)
+    ]
+    assert found == sorted(found)
+    assert found[1] < CONFIDENT < found[3]
+
+
+def test_exactness_falls_as_surfaces_part():
+    generator = torch.Generator().manual_seed(0)
+    x, y = 2 * torch.rand(2, 6000, generator=generator) - 1
+    hills = torch.stack([x, y, 0.3 * torch.sin(4 * x + 1) * torch.cos(3 * y)], 1).double()
+    pair = prepare(Cloud(hills), Cloud(hills))
+    found = [
+        exactness_of(pair, Pose(torch.eye(3), torch.tensor([0.0, 0.0, up])))
+        for up in (0.0, 0.3, 0.6, 1.2)
+    ]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 0.9
+    assert found[3] < 0.1

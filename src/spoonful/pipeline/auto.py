@@ -252,7 +252,8 @@ def _reason(search: Search, fit: FitStatistics) -> str:
     words = (
         f"{fit.support:.0f} of {len(search.evidence.source)} feature matches agree with the pose; "
         f"{fit.share:.0%} of the smaller cloud lies on the other; "
-        f"{fit.agreement:.0%} of the surface agrees where the clouds meet"
+        f"{fit.agreement:.0%} of the surface agrees where the clouds meet, and "
+        f"{fit.exactness:.0%} of the points there are within half a voxel of the other cloud"
     )
     if fit.rivals and max(fit.rivals) > 0:
         words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"

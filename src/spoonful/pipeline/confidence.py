@@ -23,7 +23,9 @@ _SOME_MATCHES = 0.3
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (1.55, 1.79, -100.5, -1.68), 3.35
+_WEIGHTS, _RIVALRY = (0.57, 7.40, 8.19, -128.23, 6.19), 3.34
+# Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
+_TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
@@ -58,6 +60,7 @@ class FitStatistics(NamedTuple):
     Attributes:
         support: how many matches agree with the pose.
         agreement: of the voxels that come near the other scan, the share that lies on it.
+        exactness: how exactly the surfaces coincide, see `exactness_of`.
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
         loose: true if little fixes the pose: few points, hardly any common surface or one that lets
@@ -67,6 +70,7 @@ class FitStatistics(NamedTuple):
 
     support: float
     agreement: float
+    exactness: float
     share: float
     rivals: tuple[float, ...] = ()
     loose: bool = False
@@ -84,6 +88,7 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
     return FitStatistics(
         support=float(judged.support[0]),
         agreement=float(judged.agreement[0]),
+        exactness=exactness_of(search.pair, judged.pose.at(0)),
         share=min(1.0, float(judged.common[0]) / min(sizes)),
         rivals=tuple(rivals_of(search.pair, judged).tolist()),
         loose=(
@@ -94,6 +99,23 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
         ),
         through=float(judged.through[0]),
     )
+
+
+def exactness_of(pair: Pair, pose: Pose) -> float:
+    """The share of points within half a voxel of the other scan, of those within one and a half.
+
+    It is the mean of both scans' shares, on the fine grid. Surfaces of one thing coincide; those of
+    things that look alike lie partly beside each other.
+    """
+    shares = []
+    for scan, other, way in (
+        (pair.source.fine, pair.target.fine, pose),
+        (pair.target.fine, pair.source.fine, pose.inverse()),
+    ):
+        square = other.nearest(way.apply(scan.points), reach=_BESIDE).squared_distance
+        near = int((square < _BESIDE**2).sum())
+        shares.append(int((square < _TOUCHING**2).sum()) / max(1, near))
+    return sum(shares) / 2
 
 
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
@@ -124,17 +146,18 @@ def confidence_of(fit: FitStatistics) -> float:
     """The estimated probability that a pose with these statistics is right, between 0 and 1.
 
     The product of two probabilities. That the right pose was found at all is a logistic function
-    of `features_of`. That it is this one and not a rival goes by
-    their scores s, as s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is
-    its equal. The constants are fitted together, see docs/limits.md. A pose that little holds, or
-    that has an equal, is never called confident.
+    of `features_of`. That it is this one and not a rival depends on their scores s, as
+    s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is its equal. The
+    constants are fitted together, see docs/limits.md. A pose that little holds, or that has an
+    equal, is never called confident.
 
-    >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5)), 2)
-    0.99
-    >>> round(confidence_of(FitStatistics(support=10, agreement=0.5, share=0.2)), 2)
-    0.7
-    >>> round(confidence_of(FitStatistics(support=100, agreement=0.8, share=0.5, rivals=(1,))), 2)
-    0.5
+    >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
+    >>> round(confidence_of(fit), 2)
+    0.97
+    >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
+    0.68
+    >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
+    0.49
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
@@ -144,10 +167,10 @@ def confidence_of(fit: FitStatistics) -> float:
     return found * best * (LOOSE if fit.loose else 1.0)
 
 
-def features_of(fit: FitStatistics) -> tuple[float, float, float, float]:
-    """The logarithms of `support` and `agreement`, then `through` up to a tenth, and one."""
-    logs = math.log(fit.support + 1), math.log(fit.agreement + 0.01)
-    return *logs, min(fit.through, 0.1), 1.0
+def features_of(fit: FitStatistics) -> tuple[float, ...]:
+    """Logarithms of `support`, `agreement` and `exactness`, `through` up to a tenth, and one."""
+    shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
+    return math.log(fit.support + 1), *shares, min(fit.through, 0.1), 1.0
 
 
 class Freedom(NamedTuple):
