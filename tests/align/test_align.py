@@ -178,7 +178,7 @@ def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(code)
     process = subprocess.Popen([sys.executable, script], start_new_session=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (before := lines_of(out)) and time.monotonic() < deadline:
         assert process.poll() is None or lines_of(out)
         time.sleep(0.02)

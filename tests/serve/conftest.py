@@ -63,7 +63,7 @@ def running(**options: Any) -> Iterator[Site]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not server.started and time.monotonic() < until:
         time.sleep(0.01)
     try:
