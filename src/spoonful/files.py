@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -42,10 +43,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     # Not made by `tempfile`, whose files only their owner can read.
     draft = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        with naming(final), draft.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        with naming(final), _Draft(draft, "wb") as raw:
+            try:
+                with io.BufferedWriter(raw) as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+            except Exception as error:
+                if raw.failure is None or isinstance(error, OSError):
+                    raise
+                raise raw.failure from error
         draft.replace(final)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -56,6 +63,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+class _Draft(io.FileIO):
+    """A file that keeps the error of a failed write: some libraries replace it by their own."""
+
+    failure: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            self.failure = error
+            raise
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> Path:

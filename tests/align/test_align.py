@@ -22,11 +22,13 @@ from view.chromium import Chromium
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
+from spoonful.align import folder as folder_module
 from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.outputs import voxel_mean, write
 from spoonful.align.report import write_report
+from spoonful.align.scans import ReadJob
 from spoonful.cli.app import run
 from spoonful.locking import FolderInUse, locked
 
@@ -383,6 +385,20 @@ def test_bad_input_is_refused_with_the_name_of_what_is_wrong(tmp_path: Path) -> 
         align([one, two], tmp_path / "out", up="w")
     with pytest.raises(ValueError, match="out must not contain the scans"):
         align([one, two], tmp_path)
+
+
+def test_a_full_disk_stops_the_run_and_is_no_unreadable_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(jobs: list[ReadJob], *_: object, **__: object) -> dict[str, dict[str, str]]:
+        message = "{}: No space left on device"
+        return {job.id: {"status": "failed", "message": message.format(job.stored)} for job in jobs}
+
+    for name in ("one.ply", "two.ply"):
+        write_cloud(tmp_path / name, Cloud(torch.rand(50, 3)))
+    monkeypatch.setattr(folder_module, "run_jobs", full)
+    with pytest.raises(OSError, match=r"^[^ ]*out.work.scan-\w+\.pt: No space left"):
+        align([tmp_path], tmp_path / "out")
 
 
 def test_a_list_names_scans_relative_to_its_folder(tmp_path: Path) -> None:

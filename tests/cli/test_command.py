@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import sys
+import threading
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +48,7 @@ def test_a_terminal_without_degree_signs_gets_the_rest(monkeypatch):
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(sys, "argv", ["spoonful", "models", "list"])
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     with pytest.raises(SystemExit, match="0"):
         main()
     terminal.flush()
@@ -103,6 +105,22 @@ def test_a_missing_file_is_named_first(tmp_path, capsys):
 def test_debug_shows_the_traceback(capsys):
     assert run(["--debug", "bench", "nonsense"]) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "shown"), [(OSError, False), (KeyError, True)])
+def test_a_thread_that_cannot_write_prints_no_traceback(error, shown, capsys, monkeypatch):
+    def fail() -> None:
+        raise error("in a thread")
+
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.setattr(sys, "argv", ["spoonful", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    assert ("Traceback" in capsys.readouterr().err) == shown
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +18,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
+from disk import full_disk
 from models.helpers import small_dcp
 from spoonful.extras import MissingExtra
 from spoonful.geometry import SpoonfulLayer
@@ -36,7 +39,8 @@ class FakeHub(ModuleType):
 
     def __init__(self, root: Path) -> None:
         super().__init__("huggingface_hub")
-        self.root, self.reachable = root, True
+        self.root, self.reachable, self.full = root, True, False
+        self.constants = SimpleNamespace(HF_HUB_CACHE=str(root))
         base = type("HfHubHTTPError", (OSError,), {})
         entry = type("EntryNotFoundError", (Exception,), {})
         self.kinds = SimpleNamespace(
@@ -51,6 +55,8 @@ class FakeHub(ModuleType):
     def hf_hub_download(self, repo: str, file: str, revision: str | None = None) -> str:
         if not self.reachable:
             raise self.kinds.LocalEntryNotFoundError("no network")
+        if self.full:
+            raise OSError(28, "No space left on device")
         if not (self.root / repo).is_dir():
             raise self.kinds.RepositoryNotFoundError("404")
         if revision not in (None, "main"):
@@ -128,7 +134,10 @@ def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path
     ):
         with pytest.raises(kind, match=message):
             hub.pull(name, tmp_path / "pulled")
-    fake.reachable = False
+    fake.full = True
+    with pytest.raises(OSError, match=r"me/dcp cannot be stored in .*hub: No space left"):
+        hub.pull("me/dcp", tmp_path / "pulled")
+    fake.full = fake.reachable = False
     with pytest.raises(OSError, match="cannot be reached, and me/dcp is not in its cache"):
         hub.pull("me/dcp", tmp_path / "pulled")
     with pytest.raises(OSError, match="the hub did not answer for me/dcp: no route to host"):
@@ -141,6 +150,75 @@ def test_mistakes_with_the_hub_are_named_and_leave_nothing(saved, fake, tmp_path
         hub.push(folder, "dcp")
     with pytest.raises(ValueError, match=r"has no model\.safetensors"):
         hub.push(tmp_path, "me/dcp")
+
+
+class HubHandler(SimpleHTTPRequestHandler):
+    """Serves a folder USER/NAME/FILE by the addresses and headers of the hub."""
+
+    commit = "0" * 40
+
+    def do_HEAD(self) -> None:
+        user, name, _, revision, file = self.path.strip("/").split("/", 4)
+        if not Path(self.directory, user, name).is_dir():
+            self.refuse("RepoNotFound")
+        elif revision not in ("main", self.commit):
+            self.refuse("RevisionNotFound")
+        elif not Path(self.directory, user, name, file).is_file():
+            self.refuse("EntryNotFound")
+        else:
+            super().do_HEAD()
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path(re.sub("/resolve/[^/]+/", "/", path))
+
+    def refuse(self, why: str) -> None:
+        self.send_response(404)
+        self.send_header("X-Error-Code", why)
+        self.end_headers()
+
+    def end_headers(self) -> None:
+        self.send_header("X-Repo-Commit", self.commit)
+        self.send_header("ETag", '"1"')
+        super().end_headers()
+
+
+HUB_SCRIPT = """
+from spoonful.models import RegistrationModel
+model = RegistrationModel.from_pretrained("me/dcp")
+print(type(model).__name__)
+for name in ("me/none", "me/empty", "me/dcp@v9"):
+    try:
+        RegistrationModel.from_pretrained(name)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_the_library_of_the_hub_is_used_as_it_expects(saved, tmp_path):
+    pytest.importorskip("huggingface_hub")
+    _, folder = saved
+    shutil.copytree(folder, tmp_path / "hub" / "me" / "dcp")
+    (tmp_path / "hub" / "me" / "empty").mkdir()
+    handler = partial(HubHandler, directory=str(tmp_path / "hub"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        # The library reads its settings when it is imported.
+        address = f"http://127.0.0.1:{server.server_port}"
+        settings = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "cache"), "no_proxy": "*"}
+        done = subprocess.run(
+            [sys.executable, "-c", HUB_SCRIPT],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        server.shutdown()
+    kind, no_model, no_file, no_revision = done.stdout.splitlines()
+    assert kind == "DCP"
+    assert "no model me/none" in no_model
+    assert "me/empty has no such file" in no_file
+    assert "me/dcp has no such revision" in no_revision
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
@@ -162,6 +240,8 @@ def test_an_address_needs_the_right_checksum(saved, tmp_path, monkeypatch):
     try:
         with pytest.raises(OSError, match="its SHA-256 is"):
             DCP.from_pretrained(f"{address}#sha256={'0' * 64}")
+        with full_disk(), pytest.raises(OSError, match=rf"too large.*models.{digits}"):
+            DCP.from_pretrained(f"{address}#sha256={digits}")
         assert not list((tmp_path / "cache" / "models").iterdir())
         assert same(DCP.from_pretrained(f"{address}#sha256={digits}"), model)
     finally:

@@ -20,6 +20,8 @@ def job(asked: Request, memory: int) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGSEGV)
     if asked.shown[0].startswith("hang"):
         time.sleep(60)
+    if asked.shown[0].startswith("full"):
+        raise OSError(28, "No space left on device", asked.report)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "register", aligned)
         return run_limited(asked, memory) | {"folder": os.path.dirname(asked.source)}

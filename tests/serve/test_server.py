@@ -239,6 +239,7 @@ def bomb() -> bytes:
         (("scan.ply", b""), 422, "scan.ply: the file is empty"),
         (("bomb.npz", None), 422, "bomb.npz: .* would unpack to .* over 100 times the file"),
         (("crash.ply", b"x"), 422, "The registration broke off: its process ended by SIGSEGV"),
+        (("full.ply", b"x"), 507, "its disk may be full"),
         (("hang.ply", b"x"), 422, "The registration took more than 5 s"),
         (
             ("scene.gltf", b'{"asset":{"version":"2.0"},"buffers":[{"uri":"../../etc/passwd"}]}'),
@@ -257,6 +258,21 @@ def test_a_bad_file_is_named_and_the_next_visitor_is_served(
     assert re.search(message, said), said
     assert "/tmp" not in said
     assert str(server.folder()) not in said
+    assert left(server) == []
+    assert server.post(files).status_code == 200
+
+
+def test_a_full_disk_is_not_the_clients_fault(
+    server: Site, files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfileobj", full)
+        answer = server.post(files)
+    assert answer.status_code == 507
+    assert "its disk may be full" in answer.json()["error"]
     assert left(server) == []
     assert server.post(files).status_code == 200
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-import resource
 import signal
 from pathlib import Path
 
 import pytest
 import torch
 
+from disk import full_disk
 from scripts import run_script
 from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
 from spoonful.training import build, checkpoint, train
@@ -115,13 +115,9 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, da
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
     before = stopped(tmp_path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    try:
-        with pytest.raises(OSError, match=f"was not written.*{before[-1].name} is still there"):
-            train(small(), corpus=blobs(), out=tmp_path, seconds=0, quiet=True)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    still = f"was not written.*{before[-1].name} is still there"
+    with full_disk(), pytest.raises(OSError, match=still):
+        train(small(), corpus=blobs(), out=tmp_path, seconds=0, quiet=True)
     assert checkpoint.found(tmp_path) == before
     assert not list(tmp_path.glob(".*.part"))
     assert train(small(), corpus=blobs(), out=tmp_path, quiet=True).finished

@@ -19,6 +19,7 @@ from spoonful.training.distributed import Group
 from spoonful.training.pairs import TrainingPairs, split_scenes
 from spoonful.training.step import Stepper
 from spoonful.training.stopping import Stop
+from spoonful.training.tensorboard_log import TensorBoardLog
 from spoonful.training.trainer import Trainer
 from training.small import blobs, small
 
@@ -265,6 +266,21 @@ def test_tensorboard_gets_scalars_histograms_and_a_preview(tmp_path):
     assert {"train/loss", "validation/rotation_degrees"} <= set(tags["scalars"])
     assert {"layer/rho", "layer/divergence"} <= set(tags["histograms"])
     assert any("pair/after" in tag for tag in tags["tensors"])
+
+
+def test_a_full_disk_is_reported_with_tensorboards_folder(tmp_path, monkeypatch):
+    pytest.importorskip("tensorboard")
+
+    class Full:
+        def __init__(self, folder):
+            self.folder = folder
+
+        def add_scalar(self, *_):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("torch.utils.tensorboard.writer.SummaryWriter", Full)
+    with pytest.raises(OSError, match=r"No space left.*tensorboard"):
+        TensorBoardLog(tmp_path).scalars({"loss": 1.0}, 0)
 
 
 def test_the_quick_preset_is_small():

@@ -363,7 +363,11 @@ class _Stages:
         return rows
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
-        """The row of each job, by its id; only jobs without a row are run."""
+        """The row of each job, by its id; only jobs without a row are run.
+
+        Raises:
+            OSError: a file of the folder cannot be written, on a full disk for example.
+        """
         given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
         rows = run_jobs(
             jobs,
@@ -374,6 +378,9 @@ class _Stages:
             cluster=self.cluster,
             progress=functools.partial(self.tell, stage),
         )
+        for row in rows.values():
+            if row["status"] == "failed" and row["message"].startswith(str(self.folder)):
+                raise OSError(row["message"])
         return {job.id: rows[job.id] for job in jobs}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import warnings
 
 from spoonful.workers import STOPPED
@@ -26,6 +27,7 @@ def main() -> None:
     from spoonful.extras import MissingExtra, require_all
 
     warnings.showwarning = _show
+    threading.excepthook = _show_failure
     for stream in (sys.stdout, sys.stderr):
         # A terminal without a degree sign shows a question mark instead of failing.
         if isinstance(stream, io.TextIOWrapper):
@@ -48,3 +50,9 @@ def main() -> None:
 def _show(message: Warning | str, *where: object, **more: object) -> None:
     """Print a warning without the line of code that it comes from."""
     print(f"warning: {message}", file=sys.stderr)
+
+
+def _show_failure(failure: threading.ExceptHookArgs) -> None:
+    """Print the traceback of a thread, except for a failed write, which the main thread reports."""
+    if not issubclass(failure.exc_type, OSError):
+        threading.__excepthook__(failure)

@@ -6,6 +6,7 @@ and the arguments it was built with. `README.md` beside it is the model card.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from torch import nn
 from spoonful.data.fetch import download, verify
 from spoonful.data.places import cache
 from spoonful.extras import require
-from spoonful.files import write_whole
+from spoonful.files import naming, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.models.checkpoints import DamagedFile, built, read_tensors, write_tensors
 from spoonful.names import named
@@ -29,6 +30,7 @@ FILE, CARD = "model.safetensors", "README.md"
 _LAYER = ("iterations", "form", "start", "max_degrees", "starts")
 _NAME = re.compile(r"(?:hub:)?(\w[\w.-]*/\w[\w.-]*)(?:@([\w./-]+))?")
 _ADDRESS = re.compile(r"(https?://[^#]+)(?:#sha256=([0-9a-fA-F]{64}))?")
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -151,7 +153,7 @@ def _downloaded(url: str, sha256: str | None) -> Path:
     path = cache() / "models" / f"{sha256.lower()}.safetensors"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        with naming(path), tempfile.TemporaryDirectory(dir=path.parent) as scratch:
             got = download(url, Path(scratch))
             verify(got, sha256.lower(), url)
             got.replace(path)
@@ -181,6 +183,9 @@ def _hub_errors(repo: str) -> Iterator[Any]:
     except ValueError:
         raise
     except Exception as error:  # no network, in the classes of a library that differs by release
+        if isinstance(error, OSError) and error.errno in _DISK:
+            place = hub.constants.HF_HUB_CACHE
+            raise OSError(f"{repo} cannot be stored in {place}: {error.strerror}") from error
         raise OSError(f"the hub did not answer for {repo}: {error}") from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -36,6 +37,7 @@ from starlette.routing import Route
 from starlette.types import Message
 
 from spoonful.data.clouds import FORMATS
+from spoonful.files import naming
 from spoonful.locking import LOCK, locked
 from spoonful.pipeline import METHODS
 from spoonful.pipeline.lengths import UNITS
@@ -199,6 +201,8 @@ class Server:
                 raise HTTPException(413, too_large(self.limits.upload)) from None
             except ClientDisconnect:
                 raise HTTPException(400, "The upload was broken off.") from None
+            except OSError as error:
+                raise _not_stored(error) from None
             if self.in_line >= self.limits.waiting:
                 raise _too_many()
             self.in_line += 1
@@ -212,6 +216,8 @@ class Server:
             except MemoryError:
                 raise HTTPException(422, "The files need more memory than there is.") from None
             except Exception as error:
+                if str(Path(asked.report).parent) in str(error):  # an output, on a full disk
+                    raise _not_stored(error) from None
                 raise HTTPException(422, _with_own_names(error, asked)) from None
             finally:
                 self.in_line -= 1
@@ -287,7 +293,7 @@ class Server:
                         raise HTTPException(400, f"There is no {role}: send a file of that name.")
                     name = shown_name(file.filename, role)
                     path = folder / f"{role}{suffix_of(name)}"
-                    with path.open("wb") as copy:
+                    with naming(path), path.open("wb") as copy:
                         await asyncio.to_thread(shutil.copyfileobj, file.file, copy, 1 << 20)
                     paths.append(path)
                     names.append(name)
@@ -361,6 +367,12 @@ def remove_abandoned() -> None:
 
 def _too_many() -> HTTPException:
     return HTTPException(503, "Too many are waiting. Try again.", {"Retry-After": "10"})
+
+
+def _not_stored(error: Exception) -> HTTPException:
+    """The answer if the disk is full; the server's terminal shows which file."""
+    logging.getLogger("uvicorn.error").error("%s", error)
+    return HTTPException(507, "The server could not store the files: its disk may be full.")
 
 
 async def _refused(request: WebRequest, error: Exception) -> Response:

@@ -13,6 +13,7 @@ from spoonful.data import places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.extras import require
+from spoonful.files import replacing
 from spoonful.models.checkpoints import read_pickled, read_tensors
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def save(corpus: Corpus, path: str | Path) -> None:
     content: dict[str, Any] = {"points": corpus.points.cpu(), "labels": corpus.labels.cpu()}
     if corpus.normals is not None:
         content["normals"] = corpus.normals.cpu()
-    torch.save({**content, "categories": [*corpus.categories]}, path)
+    with replacing(path) as file:
+        torch.save({**content, "categories": [*corpus.categories]}, file)
 
 
 def _contents(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from spoonful.files import naming
 from spoonful.training.validation import Validation
 
 _ORANGE, _BLUE = (230, 120, 30), (40, 110, 210)
@@ -26,14 +27,15 @@ class TensorBoardLog:
         if folder is not None and importlib.util.find_spec("tensorboard") is not None:
             from torch.utils.tensorboard.writer import SummaryWriter
 
-            self._writer = SummaryWriter(str(folder / "tensorboard"))
+            self._folder = str(folder / "tensorboard")
+            with naming(self._folder):
+                self._writer = SummaryWriter(self._folder)
 
     def scalars(self, values: Mapping[str, Any], step: int) -> None:
         """Log every number in `values`, by name."""
-        if self._writer is not None:
-            for name, value in values.items():
-                if isinstance(value, (int, float)):
-                    self._writer.add_scalar(name, value, step)
+        for name, value in values.items():
+            if isinstance(value, (int, float)):
+                self._call("add_scalar", name, value, step)
 
     def validation(self, found: Validation, step: int) -> None:
         """Log the errors of a validation, histograms, and one pair before and after."""
@@ -42,7 +44,7 @@ class TensorBoardLog:
         self.scalars({f"validation/{name}": value for name, value in found.errors.items()}, step)
         for name, values in (("rho", found.rho), ("divergence", found.divergence)):
             if values is not None and len(finite := values[values.isfinite()]):
-                self._writer.add_histogram(f"layer/{name}", finite.clamp(1e-9).log10(), step)
+                self._call("add_histogram", f"layer/{name}", finite.clamp(1e-9).log10(), step)
         if found.first is not None:
             batch, pose = found.first
             target, source = batch.target.float(), batch.source.float()
@@ -51,9 +53,13 @@ class TensorBoardLog:
             )[None]
             for name, moved in (("before", source), ("after", pose.apply(source))):
                 vertices = torch.cat([target, moved.float()], dim=1).cpu()
-                self._writer.add_mesh(f"pair/{name}", vertices, colors=colors, global_step=step)
+                self._call("add_mesh", f"pair/{name}", vertices, colors, None, None, step)
 
     def close(self) -> None:
         """Write out what is left."""
+        self._call("close")
+
+    def _call(self, method: str, *arguments: Any) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with naming(self._folder):
+                getattr(self._writer, method)(*arguments)
