@@ -3,10 +3,10 @@
     python benchmarks/confidence.py --data SCANS --rows rows.jsonl [--turns 3] [--simulated 150]
 
 The pairs are those of scans.py, simulated ones included, without normals. Then come pairs of scans
-whether or not they overlap: all of ten bunny scans, all of ten scans that share nothing, and
-`--scenes` pairs of each of three large simulated scenes (align.py says what these sets are). These
-scans are moved to their centroids, so that no sensor is known. Two of the scenes are in no fit: a
-second street, and a building whose rooms look alike.
+whether or not they overlap: all of ten bunny scans, of twenty kitchen fragments and of ten scans
+that share nothing, and `--scenes` pairs of each of three large simulated scenes (align.py says what
+these sets are). These scans are moved to their centroids, so that no sensor is known. Two of the
+scenes are in no fit: a second street, and a building whose rooms look alike.
 
 Each source is left out once: the constants are fitted to the others, and the table says how often
 its results are right at about one confidence. A source is a kind of scan: a dataset, or a simulated

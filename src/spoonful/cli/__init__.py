@@ -53,6 +53,8 @@ def _show(message: Warning | str, *where: object, **more: object) -> None:
 
 
 def _show_failure(failure: threading.ExceptHookArgs) -> None:
-    """Print the traceback of a thread, except for a failed write, which the main thread reports."""
-    if not issubclass(failure.exc_type, OSError):
+    """Print the error of a thread: one line for a file that fails, else the traceback."""
+    if issubclass(failure.exc_type, OSError):
+        _show(str(failure.exc_value))
+    else:
         threading.__excepthook__(failure)
