@@ -28,6 +28,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src
 
 from spoonful.files import json_ready
 from spoonful.training import shipped
+from spoonful.training.sweep import seed_list
 from training_grid import runs, tables
 from training_grid.answer import answer
 
@@ -55,7 +56,7 @@ def main() -> int:
     if options.test:
         _test(options)
         return 0
-    jobs = runs.grid(options.models.split(","), _seeds(options.seeds), _names(options.only))
+    jobs = runs.grid(options.models.split(","), seed_list(options.seeds), _names(options.only))
     if options.list:
         for job in jobs:
             settings = " ".join(runs.CONDITIONS[job.condition])
@@ -103,10 +104,6 @@ def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _seeds(text: str) -> list[int]:
-    return list(map(int, text.split(","))) if "," in text else list(range(int(text)))
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -116,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--other", help="a second corpus, for test alone")
     add("--models", default=",".join(runs.MODELS))
     add("--only", default="", help="conditions to run, or to show with --table")
-    add("--seeds", default="3", help="a count (3), or a list (0,4,7)")
+    add("--seeds", default="3", help="a count (3), a list (0,4,7) or a range (10-12)")
     add("--steps", type=int, default=1500)
     add("--seconds", type=float, default=math.inf, help="time limit of this command")
     add("--device", default="auto")

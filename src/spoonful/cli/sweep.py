@@ -52,7 +52,7 @@ def sweep(
         for name in presets
     ]
     states = many.sweep(
-        many.runs(configs, seeds=numbers(seeds), grid=grid(grids or [])),
+        many.runs(configs, seeds=many.seed_list(seeds) if seeds else None, grid=grid(grids or [])),
         out or Path("runs"),
         at_once=jobs,
         seconds=seconds(limit) if limit else None,
@@ -64,34 +64,6 @@ def sweep(
         raise typer.Exit(1)
     if limit is None and any(run.state != "finished" for run in states):
         raise typer.Exit(STOPPED)
-
-
-def numbers(text: str | None) -> list[int] | None:
-    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list, as is "10-12".
-
-    >>> numbers("3"), numbers("0,4"), numbers("10-12"), numbers(None)
-    ([0, 1, 2], [0, 4], [10, 11, 12], None)
-    >>> numbers("0")
-    Traceback (most recent call last):
-    ValueError: --seeds takes a count (3), a list (0,4,7) or a range (10-12); got '0'
-    """
-    if not text:
-        return None
-    found: list[int] = []
-    try:
-        if "," not in text and "-" not in text:
-            found += range(int(text))
-        else:
-            for piece in text.split(","):
-                first, _, last = piece.partition("-")
-                found += range(int(first), int(last or first) + 1)
-    except ValueError:
-        pass
-    if not found:
-        raise ValueError(
-            f"--seeds takes a count (3), a list (0,4,7) or a range (10-12); got {text!r}"
-        )
-    return found
 
 
 def grid(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -62,6 +62,32 @@ class RunState:
     message: str = ""
 
 
+def seed_list(text: str) -> list[int]:
+    """Seeds: "3" is 0, 1, 2; "0,4,7" is a list; "10-12" is a range, and "4-4" one seed.
+
+    >>> seed_list("3"), seed_list("0,4"), seed_list("10-12")
+    ([0, 1, 2], [0, 4], [10, 11, 12])
+    >>> seed_list("0")
+    Traceback (most recent call last):
+    ValueError: --seeds takes a count (3), a list (0,4,7) or a range (10-12); got '0'
+    """
+    found: list[int] = []
+    try:
+        if "," not in text and "-" not in text:
+            found += range(int(text))
+        else:
+            for piece in text.split(","):
+                first, _, last = piece.partition("-")
+                found += range(int(first), int(last or first) + 1)
+    except ValueError:
+        pass
+    if not found:
+        raise ValueError(
+            f"--seeds takes a count (3), a list (0,4,7) or a range (10-12); got {text!r}"
+        )
+    return found
+
+
 def runs(
     configs: Iterable[Config],
     *,
