@@ -135,31 +135,38 @@ def test_bad_usage_exits_with_2_and_no_traceback(arguments, capsys):
     assert error
 
 
+MISSING = {
+    "": (["typer"], "spoonful needs typer: pip install 'spoonful[cli]'"),
+    "train": (
+        ["typer", "numpy"],
+        "spoonful train needs typer and numpy: pip install 'spoonful[cli]'",
+    ),
+    "register": (
+        ["typer", "scipy", "trimesh"],
+        "spoonful register needs typer, scipy and trimesh: pip install 'spoonful[register]'",
+    ),
+    "demo": (["scipy"], "spoonful demo needs scipy: pip install 'spoonful[register]'"),
+    "serve": (["uvicorn"], "spoonful serve needs uvicorn: pip install 'spoonful[register,serve]'"),
+}
+"""For each command packages that are not installed, and what it prints then."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "missing", "said"),
-    [
-        ("", ["typer"], "spoonful needs typer: pip install 'spoonful[cli]'"),
-        ("train", ["typer", "numpy"], "spoonful train needs typer and numpy: pip install "
-         "'spoonful[cli]'"),
-        ("register", ["typer", "scipy", "trimesh"], "spoonful register needs typer, scipy and "
-         "trimesh: pip install 'spoonful[register]'"),
-        ("demo", ["scipy"], "spoonful demo needs scipy: pip install 'spoonful[register]'"),
-        ("serve", ["uvicorn"], "spoonful serve needs uvicorn: pip install "
-         "'spoonful[register,serve]'"),
-    ],
-)  # fmt: skip
-def test_one_message_names_all_that_is_missing(command, missing, said):
+def test_one_message_names_all_that_is_missing():
+    # torch is imported once: each command runs in a fork.
     code = f"""
-import runpy, sys
-sys.modules.update(dict.fromkeys({missing}))
-sys.argv[1:] = {command.split()}
-runpy.run_module("spoonful", run_name="__main__")  # python -m spoonful
+import os, runpy, sys, torch
+for command, (missing, _) in {MISSING}.items():
+    if os.fork() == 0:
+        sys.modules.update(dict.fromkeys(missing))
+        sys.argv[1:] = command.split()
+        runpy.run_module("spoonful", run_name="__main__")  # python -m spoonful
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    # torch adds a warning of its own if numpy is missing.
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1] == f"error: {said}"
+    assert done.stdout.split() == ["2"] * len(MISSING), done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    assert said == [f"error: {words}" for _, words in MISSING.values()]
 
 
 @pytest.mark.parametrize("name", sorted(shipped.DEFAULTS))
