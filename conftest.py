@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import Any
 
 import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Use one thread per process, since several share the cores.
+    """Use one thread per process, since several share the cores; also in those that tests start.
 
     With `-n`, the process that only starts the others does not import torch.
     """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         import torch
 

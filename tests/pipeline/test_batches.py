@@ -55,7 +55,10 @@ def running(pid: int) -> bool:
     return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
 
 
-def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(tmp_path: Path, notes: Path) -> None:
+def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(
+    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS")  # a worker has its own
     seen: list[tuple[int, int]] = []
     pairs = named(notes, "a", "wrong", "crash", "hang", "b", "c")
     rows = register_pairs(
