@@ -10,6 +10,7 @@ the heavier set is taken. The other edges are rejected.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ CONFIDENT = 0.7
 JOINED = 0.9
 # The quantile of 0.999 of a chi-square distribution with six degrees of freedom.
 _CHI = 22.46
+# No edge is surer than this.
+_SUREST = 0.999
 # Rounds of fitting edges that agree.
 _ROUNDS = 10
 
@@ -89,7 +92,9 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
         for k, edge in enumerate(edges)
         if votes.closed[k] or (edge.confidence >= CONFIDENT and not votes.contradicted[k])
     ]
-    weight = {k: edges[k].confidence * (1 + votes.closed[k]) for k in used}
+    # Edges that are surely right count much more than many that are likely.
+    evidence = [-math.log1p(-min(edge.confidence, _SUREST)) for edge in edges]
+    weight = {k: evidence[k] * (1 + votes.closed[k]) for k in used}
     agreed: list[int] = []
     for part in parts(count, [(edges[k].source, edges[k].target) for k in used]):
         own = sorted((k for k in used if edges[k].source in part), key=lambda k: -weight[k])
