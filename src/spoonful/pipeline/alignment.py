@@ -101,8 +101,8 @@ class Alignment:
             and zero along what the surfaces leave free. None if it was not estimated.
         scale: the factor that was found for the source, `target ~ s R source + t`; 1 if it was not
             searched for. `source` and `matches` are those of the scaled source.
-        scale_deviation: standard deviation of the scale as a share of it, of the points' noise
-            alone; None if the scale was not searched for.
+        scale_deviation: standard deviation of the scale as a share of it, for scans that are bent
+            as those of depth cameras are; None if the scale was not searched for.
     """
 
     pose: Pose

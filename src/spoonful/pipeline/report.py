@@ -150,7 +150,7 @@ def scale_text(alignment: Alignment) -> str:
     deviation = alignment.scale_deviation
     if deviation is None or not math.isfinite(deviation):
         return f"{alignment.scale:.6g}"
-    return f"{alignment.scale:.6g} (standard deviation {100 * deviation:.2g} %, of noise alone)"
+    return f"{alignment.scale:.6g} (standard deviation {100 * deviation:.2g} %)"
 
 
 def facts(alignment: Alignment, unit: str = "") -> list[Fact]:

@@ -22,7 +22,7 @@ from spoonful.data.sampling import voxel_average
 from spoonful.geometry import Similarity, rotation_from_vector, similarity
 from spoonful.icp import FEWEST, tukey
 from spoonful.neighbors import Index
-from spoonful.pipeline.alignment import Alignment
+from spoonful.pipeline.alignment import CONFIDENT, Alignment
 from spoonful.pipeline.field import DAMPING
 from spoonful.pipeline.polish import some_of
 from spoonful.pipeline.prepare import (
@@ -69,8 +69,8 @@ _UNITS_TRIED, _FARTHEST = 3, 10.0
 _CLEAR = 2.0
 # A scale is refined until it changes by less.
 _SETTLED = 0.01
-# A scale this near a ratio of units is that ratio,
-_UNIT_NEAR = 1.05
+# A scale this near a ratio of units, as a share and in standard deviations, is that ratio,
+_UNIT_NEAR, _UNIT_DEVIATIONS = 0.05, 2.0
 # if the distances to the surface are then at most this many times as large.
 _UNIT_WORSE = 1.25
 # If growth moves the surface by less than this share of its own length, it is not fixed.
@@ -80,15 +80,19 @@ _FREE = (
     "sphere; the scale comes from matches and outlines alone"
 )
 # How far apart, in voxels, points of the surfaces may be; first and last.
-_REACHES = (1.5, 0.75)
+_REACHES = (3.0, 1.5, 0.75)
 # Rounds of ICP for each of them, and the step, in voxels, at which it has settled.
 _ROUNDS, _STILL = 8, 1e-3
 # Weight of all matches together, compared with all points on planes.
 _MATCH = 0.03
 # Neighbouring points share their errors: this many of them count as one.
 _ALIKE = 10.0
-# Points of the source that a scale is refined on.
-_POINTS = 8000
+# Scans are bent, and all points share this part of the rms distance. Calibrated with real scans.
+_BENT = 0.6
+# A scale that is farther off than this is wrong.
+_RIGHT = 0.05
+# Points of each cloud that a scale is refined on.
+_POINTS = 4000
 # If the scale is free, a result is not called confident.
 _LOOSE = 0.45
 
@@ -217,6 +221,13 @@ def register_scaled(
     def at(scale: float) -> Alignment:
         return rigid(replace(source, points=source.points * scale))
 
+    votes: list[ScaleVote] = []
+
+    def support(scale: float) -> float:
+        """The votes near a scale, as a share of those for the best one."""
+        near = [vote.support for vote in votes if _apart(vote.scale, scale) < _STEP]
+        return max(near, default=0.0) / votes[0].support if votes else 1.0
+
     tried = [] if start is None else [(at(start), start)]
     if not tried or not tried[0][0].confident:
         votes = scale_votes(source, target, seed=seed)
@@ -227,7 +238,7 @@ def register_scaled(
         near = sorted(UNIT_RATIOS, key=lambda ratio: _apart(ratio, size))[:_UNITS_TRIED]
         near = [ratio for ratio in near if _apart(ratio, size) < _FARTHEST] or [size]
         tried += [(at(ratio), ratio) for ratio in near]
-    found, scale = max(tried, key=lambda each: each[0].confidence)
+    found, scale = max(tried, key=lambda each: each[0].confidence * support(each[1]))
     refined = refine_scale(found)
     if abs(refined.growth - 1) > _SETTLED:
         scale *= refined.growth
@@ -235,17 +246,25 @@ def register_scaled(
     scale *= refined.growth
     found, known = at(scale), False
     unit = min(UNIT_RATIOS, key=lambda ratio: _apart(ratio, scale))
-    if _apart(unit, scale) < _UNIT_NEAR:
+    if math.log(_apart(unit, scale)) < min(_UNIT_NEAR, _UNIT_DEVIATIONS * refined.deviation):
         other = at(unit)
         known = other.surface.rmse < _UNIT_WORSE * found.surface.rmse
         found, scale = (other, unit) if known else (found, scale)
     notes = [f"scale {scale:.6g}: {UNIT_RATIOS[unit]}"] if known else []
+    right, warnings = support(scale), [*found.warnings]
+    if right < CONFIDENT:
+        warnings.append(f"more matches agree with a scale of about {votes[0].scale:.3g}")
+    if refined.free:
+        right *= _LOOSE
+        warnings.append(_FREE)
+    elif not known:
+        right *= math.erf(_RIGHT / max(refined.deviation, 1e-9) / math.sqrt(2))
     return replace(
         found,
         scale=scale,
         scale_deviation=refined.deviation,
-        confidence=found.confidence * (_LOOSE if refined.free else 1.0),
-        warnings=(*found.warnings, *([_FREE] if refined.free else [])),
+        confidence=found.confidence * right,
+        warnings=tuple(warnings),
         notes=(*found.notes, *notes),
         units_hint="",
     )
@@ -256,7 +275,7 @@ class RefinedScale(NamedTuple):
 
     Attributes:
         growth: the factor by which the source is still to be scaled.
-        deviation: its standard deviation, of the points' noise alone.
+        deviation: its standard deviation, as a share of it.
         free: whether the surfaces hardly change when the source grows.
     """
 
@@ -269,8 +288,10 @@ def refine_scale(found: Alignment) -> RefinedScale:
     """Refine scale and pose together, by ICP with seven unknowns.
 
     A growth g of the source about its middle m changes the distance of a point x to a plane with
-    normal n by g n . (x - m). The other six unknowns are those of `plane_step`. The matches that
-    support the pose are added, point to point, with little weight: they decide if planes do not.
+    normal n by g n . (x - m). The other six unknowns are those of `plane_step`. Points of either
+    cloud are put on planes of the other: one direction alone has several minima if little overlaps.
+    The matches that support the pose are added, point to point, with little weight: they decide if
+    planes do not.
     """
     generator = torch.Generator().manual_seed(0)
     edge, centre = found.voxel, found.target.points.mean(0)
@@ -278,44 +299,72 @@ def refine_scale(found: Alignment) -> RefinedScale:
     def placed(points: Tensor) -> Tensor:
         return (found.pose.apply(points) - centre) / edge
 
-    fine = Index(((voxel_average(found.target.points, edge / 2).points - centre) / edge).float())
-    normals = normals_at(fine.points, fine).double()
-    averaged = voxel_average(found.source.points, edge / 2).points
-    moved = placed(some_of(averaged, _POINTS, generator))
+    source = placed(voxel_average(found.source.points, edge / 2).points)
+    target = (voxel_average(found.target.points, edge / 2).points - centre) / edge
+    surfaces = [_Planes(points, generator) for points in (source, target)]
     matched, partner = placed(found.matches.source), (found.matches.target - centre) / edge
-    eye, log_scale = torch.eye(7, dtype=torch.float64), 0.0
+    eye = torch.eye(7, dtype=torch.float64)
+    move = Similarity(eye[:3, :3], eye[0, 1:4], eye[0, 0])
     for reach in _REACHES:
         for _ in range(_ROUNDS):
-            near = fine.nearest(moved.float(), reach=reach)
-            kept = near.squared_distance.isfinite()
-            if int(kept.sum()) <= len(eye):
+            points, gaps, normals = _on_planes(*surfaces, move, reach)
+            if len(points) <= len(eye):
                 return RefinedScale(1.0, math.nan, True)
-            points, index = moved[kept], near.index[kept]
-            gaps = _gaps(points, fine.points[index].double(), normals[index][:, None])
             weight = tukey(gaps.abs().squeeze(1), reach)
             middle = (points * weight[:, None]).sum(0) / weight.sum().clamp_min(1e-9)
             size = (points - middle).square().sum(-1).mean().sqrt()
-            planes = _system(points, gaps, normals[index][:, None], weight, middle, size)
-            apart = _gaps(matched, partner, eye[:3, :3])
+            planes = _system(points, gaps, normals, weight, middle, size)
+            moved = move.apply(matched)
+            apart = _gaps(moved, partner, eye[:3, :3])
             trust = _MATCH * tukey(apart.norm(dim=1), 2 * TOLERANCE)
-            links = _system(matched, apart, eye[:3, :3], trust, middle, size)
+            links = _system(moved, apart, eye[:3, :3], trust, middle, size)
             system, right = (a + b for a, b in zip(planes, links, strict=True))
             step = torch.linalg.solve(system + DAMPING * eye, -right)
-            growth = float((step[6] / size).clamp(-0.05, 0.05))
+            growth = (step[6] / size).clamp(-0.05, 0.05).exp()
             turn = rotation_from_vector((step[:3] / size).clamp(-0.1, 0.1))
-            moved, matched = (
-                math.exp(growth) * (x - middle) @ turn.mT + middle + step[3:6]
-                for x in (moved, matched)
-            )
-            log_scale += growth
+            about = middle + step[3:6] - growth * turn @ middle
+            move = Similarity(turn, about, growth).compose(move)
             if float(step.abs().max()) < _STILL:
                 break
-    noise = (gaps.squeeze(1).square() * weight).sum() / weight.sum() * _ALIKE / len(points)
+    rms = ((gaps.squeeze(1).square() * weight).sum() / weight.sum()).sqrt()
+    noise = rms * math.hypot(_BENT, math.sqrt(_ALIKE / len(points)))
     variance = torch.linalg.inv(system + DAMPING * eye)[6, 6]
     # The growth that no motion undoes, as the planes see it.
     left = 1 / torch.linalg.inv(planes[0] + DAMPING * eye)[6, 6] - DAMPING
-    deviation = float((noise * variance).sqrt() / size)
-    return RefinedScale(math.exp(log_scale), deviation, bool(left < _WEAK**2))
+    deviation = float(noise * variance.sqrt() / size)
+    return RefinedScale(float(move.scale), deviation, bool(left < _WEAK**2))
+
+
+class _Planes:
+    """The points of a cloud, in voxels, their normals, and some of them to be put on planes."""
+
+    def __init__(self, points: Tensor, generator: torch.Generator) -> None:
+        self.index = Index(points.float())
+        self.points, self.some = points, some_of(points, _POINTS, generator)
+        self.normals = normals_at(self.index.points, self.index).double()
+
+    def nearest(self, places: Tensor, reach: float) -> tuple[Tensor, Tensor]:
+        """Which places (M, 3) are near the cloud, (M,) bool, and the numbers of their points."""
+        near = self.index.nearest(places.float(), reach=reach)
+        kept = near.squared_distance.isfinite()
+        return kept, near.index[kept]
+
+
+def _on_planes(
+    source: _Planes, target: _Planes, move: Similarity, reach: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Points of the moved source, (N, 3), their distances (N, 1) to planes, and normals (N, 1, 3).
+
+    The planes are those of the target at its nearest points; and those of the source, at the points
+    that are nearest to the target's.
+    """
+    moved = move.apply(source.some)
+    kept, index = target.nearest(moved, reach)
+    back, own = source.nearest(move.inverse().apply(target.some), reach / float(move.scale))
+    points = torch.cat([moved[kept], move.apply(source.points[own])])
+    partners = torch.cat([target.points[index], target.some[back]])
+    normals = torch.cat([target.normals[index], source.normals[own] @ move.rotation.mT])[:, None]
+    return points, _gaps(points, partners, normals), normals
 
 
 def _gaps(points: Tensor, partners: Tensor, axes: Tensor) -> Tensor:
