@@ -2,7 +2,7 @@
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
     spoonful data simulate street --kind street --sensor lidar --scans 200
-    python benchmarks/align.py --sets --simulated street [--order sequence]
+    python benchmarks/align.py --sets --simulated street [--order sequence] [--scaled]
 
 SCANS is the folder of `benchmarks/scans.py`. Every scan is turned and shifted at random first, and
 its normals are left out. The sets:
@@ -14,7 +14,8 @@ its normals are left out. The sets:
   from the sets before, if these are measured too; the time is then that of the rest.
 - `apart`: one scan of each source of `pairs`, brought to one size. Nothing belongs together.
 - `scaled`: five range scans of the bunny, each larger by an unknown factor, log-uniform in 0.2 to
-  5, with `scale="auto"`. Distances are in the scale of `poses.json`.
+  5, with `scale="auto"`. Distances are in the scale of `poses.json`. `--scaled` does so with the
+  simulated scans.
 - each folder of `--simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is
   right within 5 degrees and 0.3 m. A street is one large scene; the rooms of a building look alike.
 
@@ -121,14 +122,10 @@ def bunny(root: Path) -> list[Scan]:
     ]
 
 
-def scaled(root: Path) -> list[Scan]:
-    rng = np.random.default_rng(0)
-    factors = np.exp(rng.uniform(-1, 1, SCALED) * math.log(5)).tolist()
-    some = bunny(root)[:SCALED]
-    return [
-        scan._replace(kind="scaled", factor=factor)
-        for scan, factor in zip(some, factors, strict=True)
-    ]
+def scaled(scans: list[Scan], seed: int) -> list[Scan]:
+    """The scans, each larger by an unknown factor."""
+    factors = np.exp(np.random.default_rng(seed).uniform(-1, 1, len(scans)) * math.log(5)).tolist()
+    return [scan._replace(factor=factor) for scan, factor in zip(scans, factors, strict=True)]
 
 
 def apart(root: Path) -> list[Scan]:
@@ -189,6 +186,11 @@ def scale_of(found: Aligned, scans: list[Scan]) -> tuple[float, float]:
     return middle, float(np.abs(ratios / middle - 1).max())
 
 
+def worst_scale(name: str, found: Aligned, scans: list[Scan]) -> str:
+    group = [scan for scan in scans if scan.name in found.groups[0]]
+    return f"{name}: largest error of a scale {scale_of(found, group)[1]:.2%}.\n"
+
+
 def pair_right(found: Aligned, k: int, truth: dict[str, tuple[str, Pose]], scale: float) -> bool:
     pair = found.pairs[k]
     kind, source = truth[pair.source]
@@ -235,7 +237,7 @@ def measure(
     began, clock = time.perf_counter(), Clock()
     # One folder for all: `both` takes the pairs of either folder from the sets before.
     folders = [place / part for part in kinds]
-    auto = "auto" if kind == "scaled" else None
+    auto = None if all(scan.factor == 1 for scan in scans) else "auto"
     found = align(
         folders, place / "out", order=order, scale=auto, workers=workers, progress=clock.tell
     )
@@ -304,6 +306,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--simulated", type=Path, nargs="+", default=[])
+    parser.add_argument("--scaled", action="store_true", help="Scale simulated scans at random.")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS)
     parser.add_argument("--order", choices=ORDERS, default="any")
     parser.add_argument("--workers", type=int, default=2)
@@ -318,7 +321,9 @@ def main() -> None:
         "bunny": bunny,
         "both": lambda root: [*kitchen(root), *bunny(root)],
         "apart": apart,
-        "scaled": scaled,
+        "scaled": lambda root: scaled(
+            [scan._replace(kind="scaled") for scan in bunny(root)[:SCALED]], options.seed
+        ),
     }
     rows, notes = [], []
     settings = (options.workers, options.seed, options.order)
@@ -329,12 +334,17 @@ def main() -> None:
             row, found = measure(kind, scans, place, *settings)
             rows.append(row)
             if kind == "scaled":
-                notes.append(f"scaled: largest error of a scale {scale_of(found, scans)[1]:.2%}.\n")
+                notes.append(worst_scale(kind, found, scans))
             print(dict(zip(COLUMNS, row, strict=True)), *notes, flush=True)
         for folder in options.simulated:
-            row, found = measure(folder.name, simulated(folder), place, *settings)
+            scans = simulated(folder)
+            if options.scaled:
+                scans = scaled(scans, options.seed)
+            row, found = measure(folder.name, scans, place, *settings)
             rows.append(row)
             notes.append(f"{folder.name}: {candidates(folder, found)}.\n")
+            if options.scaled:
+                notes.append(worst_scale(folder.name, found, scans))
             print(dict(zip(COLUMNS, rows[-1], strict=True)), notes[-1], flush=True)
     text = table(COLUMNS, rows)
     print(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -27,10 +28,15 @@ from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.outputs import voxel_mean, write
+from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
-from spoonful.align.scans import ReadJob
+from spoonful.align.scans import Described, ReadJob
 from spoonful.cli.app import run
 from spoonful.locking import FolderInUse, locked
+from spoonful.neighbors import Index
+from spoonful.pipeline.field import Field
+from spoonful.pipeline.prepare import Scan
+from spoonful.pipeline.search import Description
 
 DIRECTIONS = [(1, 0, 0), (0.6, 0.8, 0), (-0.3, 0.8, 0.5), (0.5, 0.2, 0.9)]
 
@@ -277,6 +283,45 @@ def test_wrong_edges_across_a_long_ring_do_not_fold_it() -> None:
     assert found.kept == [True] * len(near) + [False] * 15
 
 
+def test_many_likely_edges_do_not_outvote_a_few_sure_ones() -> None:
+    count, generator = 16, torch.Generator().manual_seed(0)
+    truth = [random_pose(generator) for _ in range(count)]
+    ring = [(k, (k + step) % count) for k in range(count) for step in (1, 2)]
+    edges = measured(truth, ring, confidence=0.99)
+    # Two places look alike: all edges between them agree on one wrong motion.
+    wrong = random_pose(generator)
+    for i, j in itertools.product((2, 3, 4), (10, 11, 12)):
+        pose = truth[i].inverse().compose(wrong).compose(truth[j])
+        edges.append(Edge(j, i, pose, edges[0].covariance, 0.75))
+    found = solve(count, edges)
+    assert found.kept == [True] * len(ring) + [False] * 9
+
+
+def test_a_scale_that_may_be_off_moves_a_scan_that_is_met_far_from_its_centre() -> None:
+    generator = torch.Generator().manual_seed(0)
+    points = 4 * torch.rand(1500, 3, generator=generator)
+    side = torch.arange(1500) % 3
+    points[torch.arange(1500), side] = 0.0  # a corner of three planes
+    normals = torch.eye(3)[side]
+    away = torch.tensor([100.0, 0.0, 0.0])
+
+    def described(shift: Tensor) -> Described:
+        fine = Index(points + shift)
+        scan = Scan(fine, normals, fine, given=True)
+        none = Description(normals, Field(fine.points, normals))
+        return Described(scan, normals, none, fine, torch.zeros(3), 0.05, 5.0)
+
+    source, target = described(away), described(torch.zeros(3))
+    pose = Pose(torch.eye(3).double(), -away.double())
+    noise, _ = covariance_of(source, target, pose, generator)
+    both, _ = covariance_of(source, target, pose, generator, (0.02, 0.02))
+    # The corner is 5 m from the middle of the source, and in the middle of the target.
+    more = (both - noise)[3:, 3:]
+    assert float(more[0, 0].sqrt()) == pytest.approx(0.1, rel=0.05)
+    assert float(more[1:, 1:].abs().max()) < 1e-4
+    assert float(torch.linalg.eigvalsh(both - noise)[0]) > -1e-9
+
+
 def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:
     truth = [Pose.identity(dtype=torch.float64)] * 4
     chain = solve(4, measured(truth, [(0, 1), (1, 2), (2, 3)]))
@@ -335,12 +380,23 @@ def test_rooms_that_look_alike_are_not_joined() -> None:
                 "covariance": edge.covariance.tolist(),
                 "confidence": 0.95,
                 "overlap": 0.9 if one_room else 0.5,
+                "way": (edge.source + edge.target) % 2,
             }
         )
-    used, found, doubts = settle(rows, {name: k for k, name in enumerate(names)}, None)
+    index = {name: k for k, name in enumerate(names)}
+    used, found, doubts = settle(rows, index, None)
     assert found.groups == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert len(used) == 12
     assert "of 28 confident pairs contradict" in doubts[0]
+    # If few pairs contradict, their confidence decides whether the result is doubted.
+    other_way = [row for row in rows if row["overlap"] < 0.8 and row["way"] == 1]
+    rest = [row | {"confidence": 0.99} for row in rows if row not in other_way]
+    for confidence, doubted in ((0.8, False), (0.99, True)):
+        few = [row | {"confidence": confidence} for row in other_way[:3]]
+        _, found, doubts = settle(rest + few, index, None)
+        assert found.groups == [[*range(8)]]
+        assert found.kept == [True] * len(rest) + [False] * 3
+        assert bool(doubts) == doubted
 
 
 def test_doubts_name_the_pair_between_two_groups() -> None:

@@ -35,7 +35,7 @@ from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, parts,
 from spoonful.align.inputs import list_scans, scan_names
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
-from spoonful.align.scales import ScaleJob, compare_scales, solve_scales
+from spoonful.align.scales import PairScale, ScaleJob, compare_scales, solve_scales
 from spoonful.align.scans import (
     DescribeJob,
     ReadJob,
@@ -63,6 +63,8 @@ _SIMILAR = 8
 _CONTRADICT = 0.2
 # Then only pairs with this overlap are used.
 _MUCH = 0.75
+# Pairs at least this confident are seldom wrong: if many of them are rejected, the result may be.
+_SURE = 0.95
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
 _PAIR_SECONDS = 0.7
@@ -465,6 +467,9 @@ def _register(
             if starts is None
             else starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
             stages.up,
+            (scans[names[j]]["growth"], scans[names[i]]["growth"])
+            if "growth" in scans[names[j]]
+            else None,
         )
         for (i, j), edge in edges.items()
     ]
@@ -498,22 +503,19 @@ def _to_one_scale(
     files = [scans[name]["stored"] for name in names]
     jobs = [ScaleJob(f"{names[j]}\t{names[i]}", files[j], files[i], stages.seed) for i, j in pairs]
     rows = stages.run("comparing scales", jobs, compare_scales).values()
-    found = solve_scales(
-        len(names),
-        [
-            (j, i, row["scale"], row["confidence"])
-            for (i, j), row in zip(pairs, rows, strict=True)
-            if row["status"] != "failed"
-        ],
-        first,
-    )
-    scales = dict(zip(names, found, strict=True))
+    found = [
+        PairScale(j, i, row["scale"], row["deviation"], row["confidence"])
+        for (i, j), row in zip(pairs, rows, strict=True)
+        if row["status"] != "failed"
+    ]
+    scales, deviations = solve_scales(len(names), found, first)
+    solved = {name: (scales[k], deviations[k]) for k, name in enumerate(names)}
     scaled = {}
     for name, row in scans.items():
-        scale = scales[copies.get(name, name)]
+        scale, growth = solved[copies.get(name, name)]
         center = [scale * value for value in row["center"]]
         own = {"scale": scale, "apt": scale * row["apt"], "least": scale * row["least"]}
-        scaled[name] = row | own | {"center": center}
+        scaled[name] = row | own | {"center": center, "growth": growth}
     return scaled
 
 
@@ -553,14 +555,24 @@ def settle(
     Rooms that look alike give pairs that are confident and wrong. They contradict each other.
 
     Returns:
-        The rows of the solution's edges, the solution, and a sentence if places look alike.
+        The rows of the solution's edges, the solution, and a sentence if many pairs contradict it.
     """
     used = [row for row in rows if row["confidence"] >= LEAST]
     solution = solve(len(index), [_edge(row, index) for row in used], first)
     sure = [k for k, row in enumerate(used) if row["confidence"] >= CONFIDENT]
-    wrong = sum(not solution.kept[k] and solution.off[k] is not None for k in sure)
+    against = [k for k in sure if not solution.kept[k] and solution.off[k] is not None]
+    wrong = len(against)
     if wrong <= _CONTRADICT * len(sure):
-        return used, solution, []
+        chances = [used[k]["confidence"] for k in sure if used[k]["confidence"] >= _SURE]
+        expected = sum(1 - chance for chance in chances)
+        found = sum(used[k]["confidence"] >= _SURE for k in against)
+        if found <= expected + 2 * math.sqrt(expected) + 1:
+            return used, solution, []
+        doubt = (
+            f"{found} pairs with a confidence of {_SURE:.0%} or more contradict the result, so it "
+            "may be wrong: look at the rejected pairs, or give rough poses with --init"
+        )
+        return used, solution, [doubt]
     used = [used[k] for k in sure if used[k]["overlap"] >= _MUCH]
     solution = solve(len(index), [_edge(row, index) for row in used], first)
     doubt = (

@@ -42,6 +42,7 @@ class PairJob:
         seed: of the random choices.
         start: a 4x4 between the files' frames to try as well, or None.
         up: the axis that points up in both scans, "auto", or None.
+        growth: the standard deviations of the scales of source and target; None is zero.
     """
 
     id: str
@@ -50,6 +51,7 @@ class PairJob:
     seed: int
     start: list[list[float]] | None = None
     up: str | None = None
+    growth: tuple[float, float] | None = None
 
 
 def register_described(job: PairJob) -> Row:
@@ -84,7 +86,7 @@ def register_described(job: PairJob) -> Row:
                 normals=target.fine_normals,
             )[1]
         pose = pose.to(torch.float64)
-        covariance, rmse = covariance_of(source, target, pose, generator)
+        covariance, rmse = covariance_of(source, target, pose, generator, job.growth)
     return {
         "status": "registered",
         "pose": Pose(pose.rotation, pose.translation * source.edge).matrix().tolist(),
@@ -96,13 +98,21 @@ def register_described(job: PairJob) -> Row:
 
 
 def covariance_of(
-    source: Described, target: Described, pose: Pose, generator: torch.Generator
+    source: Described,
+    target: Described,
+    pose: Pose,
+    generator: torch.Generator,
+    growth: tuple[float, float] | None = None,
 ) -> tuple[Tensor, float]:
     """The covariance of a pose from the distances of points to planes, and their rms.
 
     With p a point of the source and m its partner's normal in the source's frame, a small motion
     (w, v) of the source changes the distance to the plane by (p x m) . w + m . v. The inverse of
     the sum of products of these rows, times the variance of distances, is the covariance.
+
+    If a scan is too large by a share g, its points are off by g p, and the best motion makes up
+    for that: it moves a scan that meets the other far from its centre. `growth` has the standard
+    deviations of both shares.
 
     Returns:
         (6, 6) float64 of (w, v), turn in radians and shift in the files' unit, in the source's
@@ -124,6 +134,10 @@ def covariance_of(
     prior = torch.tensor([1.0] * 3 + [size] * 3, dtype=torch.float64)
     information = rows.mT @ rows / (max(rms, _NOISE) ** 2 * _ALIKE) + prior.pow(-2).diag()
     floor = torch.tensor([_FLOOR / size] * 3 + [_FLOOR] * 3, dtype=torch.float64)
-    covariance = torch.linalg.inv(information) + floor.square().diag()
+    covariance = torch.linalg.inv(information)
+    longer = torch.stack([(arm * back).sum(-1), (pose.apply(arm) * normal).sum(-1)], -1)
+    moves = covariance @ rows.mT @ longer / (max(rms, _NOISE) ** 2 * _ALIKE)
+    moves = moves * torch.tensor(growth or (0.0, 0.0), dtype=torch.float64)
+    covariance = covariance + moves @ moves.mT + floor.square().diag()
     unit = torch.tensor([1.0] * 3 + [source.edge] * 3, dtype=torch.float64)
     return covariance * unit * unit[:, None], rms * source.edge

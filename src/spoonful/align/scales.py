@@ -1,14 +1,14 @@
 """Scales of scans whose units are not known, before they are aligned.
 
 The scale s_ij of each pair says log s_source - log s_target = log s_ij. Least squares with weights
-that fall with the disagreement give the scale of each scan.
+that fall with the disagreement give the scale of each scan, and its standard deviation.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -17,8 +17,8 @@ from spoonful.data.clouds import Cloud
 from spoonful.pipeline.auto import register
 from spoonful.pipeline.parts import Row
 
-# Scales of pairs that differ by more than this, as a logarithm, hardly count.
-_DISAGREE = 0.02
+# Pairs whose scale is off by more than this many standard deviations hardly count.
+_DISAGREE = 3.0
 _ROUNDS = 20
 
 
@@ -45,44 +45,73 @@ def compare_scales(job: ScaleJob) -> Row:
         Cloud(torch.load(path, weights_only=True)["points"]) for path in (job.source, job.target)
     ]
     found = register(*clouds, method="consensus", scale="auto", seed=job.seed)
-    return {"status": "compared", "scale": found.scale, "confidence": found.confidence}
+    return {
+        "status": "compared",
+        "scale": found.scale,
+        "deviation": found.scale_deviation,
+        "confidence": found.confidence,
+    }
+
+
+class PairScale(NamedTuple):
+    """The factor that brings one scan to the scale of another.
+
+    Attributes:
+        source: the number of the scan to scale.
+        target: the number of the other scan.
+        scale: the factor for the source.
+        deviation: its standard deviation, as a share of it.
+        confidence: the probability that it is right.
+    """
+
+    source: int
+    target: int
+    scale: float
+    deviation: float
+    confidence: float
 
 
 def solve_scales(
-    count: int, edges: Sequence[tuple[int, int, float, float]], first: int | None = None
-) -> list[float]:
-    """The factor of each scan that brings all that are connected to one scale.
+    count: int, edges: Sequence[PairScale], first: int | None = None
+) -> tuple[list[float], list[float]]:
+    """Bring all scans that are connected to one scale.
 
     Args:
         count: how many scans there are.
-        edges: source, target, the factor for the source, and the confidence.
+        edges: the scales of pairs.
         first: the scan whose factor is 1; None takes the first of those that are connected.
 
-    >>> wrong = (2, 0, 7.0, 0.8)
-    >>> right = [(1, 0, 0.5, 0.9), (2, 1, 4.0, 0.9), (3, 0, 1.0, 0.9), (3, 2, 0.5, 0.9)]
-    >>> [round(scale, 3) for scale in solve_scales(5, [*right, wrong])]
-    [1.0, 0.5, 2.0, 1.0, 1.0]
+    Returns:
+        The factor of each scan, and its standard deviation against the mean of those connected.
+
+    >>> right = [(1, 0, 0.5), (2, 1, 4.0), (3, 0, 1.0), (3, 2, 0.5)]
+    >>> edges = [PairScale(*each, 0.01, 0.9) for each in [*right, (2, 0, 7.0)]]
+    >>> scales, deviations = solve_scales(5, edges)
+    >>> [round(scale, 3) for scale in scales], [round(each, 3) for each in deviations]
+    ([1.0, 0.5, 2.0, 1.0, 1.0], [0.006, 0.006, 0.006, 0.006, 0.0])
     """
-    sure = [edge for edge in edges if edge[3] >= CONFIDENT]
-    logs = torch.zeros(count, dtype=torch.float64)
+    sure = [edge for edge in edges if edge.confidence >= CONFIDENT]
+    logs, deviations = torch.zeros(2, count, dtype=torch.float64)
     for part in parts(count, [edge[:2] for edge in sure]):
-        own = [edge for edge in sure if edge[0] in part]
+        own = [edge for edge in sure if edge.source in part]
         if not own:
             continue
         part.sort(key=lambda scan: scan != first)
         place = {scan: k for k, scan in enumerate(part)}
         rows = torch.zeros(len(own), len(part), dtype=torch.float64)
-        for row, (source, target, _, _) in zip(rows, own, strict=True):
-            row[place[source]], row[place[target]] = 1.0, -1.0
-        wanted = torch.tensor([math.log(edge[2]) for edge in own], dtype=torch.float64)
-        trust = torch.tensor([edge[3] for edge in own], dtype=torch.float64)
-        weight, limit = trust, 1.0
+        for row, edge in zip(rows, own, strict=True):
+            row[place[edge.source]], row[place[edge.target]] = 1.0, -1.0
+        wanted = torch.tensor([edge.scale for edge in own], dtype=torch.float64).log()
+        spread = torch.tensor([edge.deviation for edge in own], dtype=torch.float64)
+        trust = spread.pow(-2)
+        weight, limit = trust, 1 / spread
         for _ in range(_ROUNDS):
-            system = rows[:, 1:].mT @ (weight[:, None] * rows[:, 1:])
-            found = torch.linalg.solve(system, rows[:, 1:].mT @ (weight * wanted))
-            off = rows[:, 1:] @ found - wanted
+            system = torch.linalg.pinv(rows.mT @ (weight[:, None] * rows), hermitian=True)
+            found = system @ rows.mT @ (weight * wanted)
+            off = (rows @ found - wanted) / spread
             # Large disagreements first, then smaller ones.
-            limit = max(_DISAGREE, limit / 2)
+            limit = (limit / 2).clamp_min(_DISAGREE)
             weight = trust / (1 + (off / limit).square()).square()
-        logs[part[1:]] = found
-    return logs.exp().tolist()
+        logs[part] = found - found[0]
+        deviations[part] = system.diagonal().sqrt()
+    return logs.exp().tolist(), deviations.tolist()
