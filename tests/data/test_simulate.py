@@ -194,6 +194,11 @@ def test_every_kind_can_be_scanned_by_every_sensor(kind: str) -> None:
         assert bool((torch.linalg.det(rotation) > 0).all())
 
 
+def test_a_camera_before_a_wall_is_turned() -> None:
+    made = simulate("hall", "camera", scans=3, seed=21, detail=0.15)
+    assert min(len(cloud.points) for cloud in made.clouds) > 40
+
+
 def test_the_command_writes_scans_that_fit_their_poses(tmp_path: Path) -> None:
     told = ["simulate", str(tmp_path), "--scans", "3", "--detail", "0.3", "--seed", "4"]
     result = CliRunner().invoke(app, told)

@@ -40,6 +40,8 @@ Numbers: TypeAlias = Sequence[float] | np.ndarray
 _SAME_SHARE, _SAME_RANGE = 0.01, 0.02
 # What makes another pose as good as the true one, see above.
 _KEPT, _THROUGH = 0.8, 0.02
+# A camera must see something along more than this share of its rays.
+_SEEN = 0.1
 # Points of a scan that overlap and ambiguity are computed from.
 _PROBES = 400
 # Ray and patch tests that are looked at together.
@@ -319,13 +321,20 @@ class _Taken(NamedTuple):
 
 
 def _take(scene: Scene, sensor: Sensor, number: int, rng: np.random.Generator) -> _Taken:
-    """The scan from one place of the scene's path."""
+    """The scan from one place of the scene's path.
+
+    A camera that sees nearly nothing, because it stands before a wall, is turned.
+    """
     stand, gaze = scene.path[number]
-    pose = _facing(sensor, stand, gaze, rng)
     rays = sensor.rays()
-    turned = (rays @ pose.rotation.mT).flatten(0, 1)
-    true = first_hits(scene.rows, pose.translation, turned, sensor.reach[1]).view(sensor.shape)
-    seen = (true > sensor.reach[0]) & (true < sensor.reach[1])
+    for degrees in range(0, 360, 45):
+        aim = _motion(degrees, 0, 0).rotation.numpy() @ (gaze - stand)
+        pose = _facing(sensor, stand, aim, rng)
+        turned = (rays @ pose.rotation.mT).flatten(0, 1)
+        true = first_hits(scene.rows, pose.translation, turned, sensor.reach[1]).view(sensor.shape)
+        seen = (true > sensor.reach[0]) & (true < sensor.reach[1])
+        if seen.double().mean() > _SEEN:
+            break
     ranges = torch.from_numpy(_measured(true.numpy(), sensor, rng))
     kept = seen & ranges.isfinite() & (ranges > sensor.reach[0])
     clean = pose.apply(rays[seen] * true[seen].unsqueeze(-1))
@@ -333,11 +342,9 @@ def _take(scene: Scene, sensor: Sensor, number: int, rng: np.random.Generator) -
     return _Taken(rays[kept] * ranges[kept].unsqueeze(-1), pose, probes)
 
 
-def _facing(sensor: Sensor, stand: np.ndarray, gaze: np.ndarray, rng: np.random.Generator) -> Pose:
+def _facing(sensor: Sensor, stand: np.ndarray, aim: np.ndarray, rng: np.random.Generator) -> Pose:
     """The pose of a sensor; a LiDAR is turned at random, and both are tilted by a few degrees."""
-    ahead = gaze - stand
-    if sensor.spins:
-        ahead = np.append(rng.normal(size=2), 0.0)
+    ahead = np.append(rng.normal(size=2), 0.0) if sensor.spins else aim
     ahead = ahead / np.linalg.norm(ahead) + rng.normal(scale=0.03, size=3)
     ahead /= np.linalg.norm(ahead)
     aside = np.cross(ahead, [*rng.normal(scale=0.03, size=2), 1.0])
