@@ -560,17 +560,17 @@ def settle(
     used = [row for row in rows if row["confidence"] >= LEAST]
     solution = solve(len(index), [_edge(row, index) for row in used], first)
     sure = [k for k, row in enumerate(used) if row["confidence"] >= CONFIDENT]
-    against = [k for k in sure if not solution.kept[k] and solution.off[k] is not None]
+    chances = {k: used[k]["confidence"] for k in sure}
+    against = {k for k in sure if not solution.kept[k] and solution.off[k] is not None}
     wrong = len(against)
-    if wrong <= _CONTRADICT * len(sure):
-        chances = [used[k]["confidence"] for k in sure if used[k]["confidence"] >= _SURE]
-        expected = sum(1 - chance for chance in chances)
-        found = sum(used[k]["confidence"] >= _SURE for k in against)
-        if found <= expected + 2 * math.sqrt(expected) + 1:
+    if wrong <= _CONTRADICT * len(sure) or not _surprising(chances, against):
+        surest = {k: chance for k, chance in chances.items() if chance >= _SURE}
+        if not _surprising(surest, against):
             return used, solution, []
         doubt = (
-            f"{found} pairs with a confidence of {_SURE:.0%} or more contradict the result, so it "
-            "may be wrong: look at the rejected pairs, or give rough poses with --init"
+            f"{len(against & set(surest))} pairs with a confidence of {_SURE:.0%} or more "
+            "contradict the result, so it may be wrong: look at the rejected pairs, or give rough "
+            "poses with --init"
         )
         return used, solution, [doubt]
     used = [used[k] for k in sure if used[k]["overlap"] >= _MUCH]
@@ -581,6 +581,12 @@ def settle(
         "--order sequence, or rough poses with --init"
     )
     return used, solution, [doubt]
+
+
+def _surprising(chances: Mapping[int, float], wrong: set[int]) -> bool:
+    """True if more edges are wrong than their probabilities of being right allow."""
+    expected = sum(1 - chance for chance in chances.values())
+    return len(wrong & set(chances)) > expected + 2 * math.sqrt(expected) + 1
 
 
 def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) -> Solution:

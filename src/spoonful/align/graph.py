@@ -339,15 +339,15 @@ def _gtsam() -> Any:
 def _chances(edges: Sequence[Edge], votes: Votes, agreed: Sequence[int]) -> list[float]:
     """The probability of each edge that agreed to be right.
 
-    An edge that is in no loop of edges that agreed is trusted less if many confident edges turned
-    out wrong.
+    An edge that is in no loop of edges that agreed is trusted less if many edges that are at least
+    as confident turned out wrong.
     """
     taken = set(agreed)
-    sure = [k for k, edge in enumerate(edges) if edge.confidence >= CONFIDENT]
-    honest = sum(k in taken for k in sure) / max(1, len(sure))
     count = 1 + max((max(edge.source, edge.target) for edge in edges), default=0)
     chances = []
     for k in agreed:
+        peers = [j for j, edge in enumerate(edges) if edge.confidence >= edges[k].confidence]
+        honest = sum(j in taken for j in peers) / len(peers)
         looped = bool(votes.closed[k])
         if not looped and honest < 1:
             rest = [(edges[other].source, edges[other].target) for other in agreed if other != k]

@@ -144,18 +144,21 @@ def align_command(
         raise typer.Exit(DOUBTFUL)
 
 
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+
+
 def _show(found: Aligned, written: list[Path]) -> None:
     """Print the groups, the pairs by status, the doubts and the files."""
     console = Console(soft_wrap=True, highlight=False)
     for k, group in enumerate(found.groups, start=1):
-        names = ", ".join(group[:NAMED]) + (", ..." if len(group) > NAMED else "")
-        what = "scan" if len(group) == 1 else "scans"
-        line(
-            console,
-            f"group {k}",
-            f"{len(group)} {what} in the frame of {group[0]}: {names}",
-            "bold",
-        )
+        text = f"{group[0]} alone"
+        if len(group) > 1:
+            text = f"{len(group)} scans in the frame of {group[0]}: {_some(group)}"
+        line(console, f"group {k}", text, "bold")
+        if any(found.scales[name] != 1 for name in group):
+            scales = [f"{name} x {found.scales[name]:.4g}" for name in group]
+            line(console, "scales", f"each scan is multiplied first: {_some(scales)}", "bold")
     counts = [
         f"{sum(pair.status == status for pair in found.pairs)} {status}"
         for status in ("kept", "rejected", "between groups", "unused")
