@@ -65,6 +65,8 @@ _SAME = 1.1
 _TRIED = 2
 # and how many unit ratios if none of those gives a confident result, each at most this far away.
 _UNITS_TRIED, _FARTHEST = 3, 10.0
+# The share of votes of a scale that is too far away for votes.
+_UNKNOWN = 0.5
 # A scale with this many times the votes of the next one is the only one tried.
 _CLEAR = 2.0
 # A scale is refined until it changes by less.
@@ -223,10 +225,13 @@ def register_scaled(
 
     votes: list[ScaleVote] = []
 
+    def near_votes(scale: float) -> list[ScaleVote]:
+        return [vote for vote in votes if _apart(vote.scale, scale) < _STEP]
+
     def support(scale: float) -> float:
         """The votes near a scale, as a share of those for the best one."""
-        near = [vote.support for vote in votes if _apart(vote.scale, scale) < _STEP]
-        return max(near, default=0.0) / votes[0].support if votes else 1.0
+        near = [vote.support / votes[0].support for vote in near_votes(scale)]
+        return max(near, default=_UNKNOWN if votes else 1.0)
 
     tried = [] if start is None else [(at(start), start)]
     if not tried or not tried[0][0].confident:
@@ -237,7 +242,7 @@ def register_scaled(
         size = size_of(target.points) / size_of(source.points)
         near = sorted(UNIT_RATIOS, key=lambda ratio: _apart(ratio, size))[:_UNITS_TRIED]
         near = [ratio for ratio in near if _apart(ratio, size) < _FARTHEST] or [size]
-        tried += [(at(ratio), ratio) for ratio in near]
+        tried += [(at(ratio), ratio) for ratio in near if not near_votes(ratio)]
     found, scale = max(tried, key=lambda each: each[0].confidence * support(each[1]))
     refined = refine_scale(found)
     if abs(refined.growth - 1) > _SETTLED:
