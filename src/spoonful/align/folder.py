@@ -314,14 +314,14 @@ def doubts_of(
     found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
     if len(groups) > 1:
         found.append(
-            f"the scans are in {len(groups)} groups, and no trusted pair connects them; scans "
-            "between them would help, or the scans show different things"
+            f"the scans are in {len(groups)} groups that no trusted pair connects: if they show "
+            "one thing, add scans between them"
         )
         near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
             found.append(
                 f"{pair.source} and {pair.target} may belong together (confidence "
-                f"{pair.confidence:.2f}), but nothing else confirms it: look at this pair with "
+                f"{pair.confidence:.2f}), but no other pair confirms it: look at the two with "
                 "spoonful register"
             )
     # Scans that only doubtful pairs hold together.
@@ -332,8 +332,8 @@ def doubts_of(
     for pair in kept:
         if part[number[pair.source]] != part[number[pair.target]]:
             found.append(
-                f"{pair.source} and {pair.target} are held together by doubtful pairs only "
-                f"(confidence {pair.confidence:.2f}): a scan with more overlap would help"
+                f"only doubtful pairs connect {pair.source} and {pair.target} "
+                f"(confidence {pair.confidence:.2f}): add a scan that overlaps more with both"
             )
     return found
 

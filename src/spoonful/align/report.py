@@ -172,13 +172,21 @@ def _facts(found: Aligned, typical: dict[str, float], unit: str) -> list[Fact]:
     spread = [deviations(found.covariances[name]) for name in found.poses]
     if typical:
         facts.append(Fact("Median residual", sorted(typical.values())[len(typical) // 2], unit))
-        facts.append(Fact("Largest deviation, turn", max(each.degrees for each in spread), "°"))
-        facts.append(Fact("Largest deviation, shift", max(each.length for each in spread), unit))
+        facts.append(
+            Fact("Largest standard deviation, turn", max(each.degrees for each in spread), "°")
+        )
+        facts.append(
+            Fact("Largest standard deviation, shift", max(each.length for each in spread), unit)
+        )
     return [*facts, Fact("Time", found.seconds, "s")]
 
 
 def _notes(found: Aligned, shown: int) -> list[str]:
-    notes = ["Residual: distance to the nearest other scan's surface; 0 where there is none."]
+    notes = [
+        "Residual: distance to the nearest other scan's surface; 0 where there is none.",
+        "Kept pairs agree with the result, rejected ones contradict it, and unused ones are too "
+        "doubtful.",
+    ]
     notes += [f"{name} is a copy of {original}." for name, original in found.copies.items()]
     left = len(found.poses) - len(found.copies) - shown
     if left:
@@ -193,12 +201,12 @@ def _tables(found: Aligned, typical: dict[str, float], unit: str) -> list[Table]
         for name in group:
             spread = deviations(found.covariances[name])
             residual = typical.get(name, "none")
-            scans.append((name, k, residual, spread.degrees, spread.length))
+            scans.append((name, k, found.scales[name], residual, spread.degrees, spread.length))
     pairs = [
         (pair.source, pair.target, pair.status, round(pair.confidence, 3), round(pair.overlap, 3))
         for pair in sorted(found.pairs, key=lambda pair: -pair.confidence)
     ]
-    columns = ("scan", "group", f"residual{of}", "± turn, °", f"± shift{of}")
+    columns = ("scan", "group", "scale", f"residual{of}", "± turn, °", f"± shift{of}")
     return [
         Table("All scans", columns, scans),
         Table("All pairs", ("source", "target", "status", "confidence", "overlap"), pairs[:2000]),
