@@ -14,7 +14,14 @@ from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, Similarity, rotation_from_vector
 from spoonful.pipeline import read_pose, register
 from spoonful.pipeline.alignment import Alignment, Matches
-from spoonful.pipeline.scale import UNIT_RATIOS, refine_scale, scale_votes
+from spoonful.pipeline.prepare import size_of
+from spoonful.pipeline.scale import (
+    UNIT_RATIOS,
+    ScaleVote,
+    refine_scale,
+    register_scaled,
+    scale_votes,
+)
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +121,31 @@ def test_matches_fix_the_scale_if_the_surface_does_not():
     found = at_identity(points / 1.02, points)
     found = replace(found, matches=Matches(points[:50] / 1.02, points[:50], torch.ones(50)))
     assert refine_scale(found).growth == pytest.approx(1.02, abs=5e-3)
+
+
+def test_a_scale_that_matches_do_not_vote_for_is_doubted(monkeypatch):
+    points = surface("hills")
+    votes = [ScaleVote(3.0, 50.0)]
+    monkeypatch.setattr("spoonful.pipeline.scale.scale_votes", lambda *_, seed: votes)
+
+    def rigid(source):
+        fits = size_of(source.points) < 2 * size_of(points)
+        return replace(at_identity(source.points, points), confidence=0.99 if fits else 0.3)
+
+    found = register_scaled(Cloud(points), Cloud(points), rigid)
+    assert found.scale == 1
+    assert not found.confident
+    assert "a scale of about 3" in found.warnings[0]
+    votes[0] = ScaleVote(1.01, 50.0)
+    assert register_scaled(Cloud(points), Cloud(points), rigid).confident
+
+
+def test_the_deviation_covers_scans_that_are_bent():
+    points = surface("hills")
+    bent = points.clone()
+    bent[:, 2] += 0.02 * points[:, 0] ** 2
+    refined = refine_scale(at_identity(points, bent))
+    assert abs(refined.growth - 1) < 3 * refined.deviation
 
 
 def test_unit_ratios_come_with_their_inverses():

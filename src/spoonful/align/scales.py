@@ -20,6 +20,8 @@ from spoonful.pipeline.parts import Row
 # Pairs whose scale is off by more than this many standard deviations hardly count.
 _DISAGREE = 3.0
 _ROUNDS = 20
+# No scale is known better than this.
+_LEAST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def solve_scales(
             row[place[edge.source]], row[place[edge.target]] = 1.0, -1.0
         wanted = torch.tensor([edge.scale for edge in own], dtype=torch.float64).log()
         spread = torch.tensor([edge.deviation for edge in own], dtype=torch.float64)
+        spread = spread.clamp_min(_LEAST)
         trust = spread.pow(-2)
         weight, limit = trust, 1 / spread
         for _ in range(_ROUNDS):

@@ -304,15 +304,17 @@ def refine_scale(found: Alignment) -> RefinedScale:
     def placed(points: Tensor) -> Tensor:
         return (found.pose.apply(points) - centre) / edge
 
-    source = placed(voxel_average(found.source.points, edge / 2).points)
-    target = (voxel_average(found.target.points, edge / 2).points - centre) / edge
-    surfaces = [_Planes(points, generator) for points in (source, target)]
+    moving, fixed = (
+        voxel_average(cloud.points, edge / 2).points for cloud in (found.source, found.target)
+    )
+    source = _Planes(placed(moving), generator)
+    target = _Planes((fixed - centre) / edge, generator)
     matched, partner = placed(found.matches.source), (found.matches.target - centre) / edge
     eye = torch.eye(7, dtype=torch.float64)
     move = Similarity(eye[:3, :3], eye[0, 1:4], eye[0, 0])
     for reach in _REACHES:
         for _ in range(_ROUNDS):
-            points, gaps, normals = _on_planes(*surfaces, move, reach)
+            points, gaps, normals = _on_planes(source, target, move, reach)
             if len(points) <= len(eye):
                 return RefinedScale(1.0, math.nan, True)
             weight = tukey(gaps.abs().squeeze(1), reach)
