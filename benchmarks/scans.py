@@ -48,6 +48,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,6 +67,8 @@ from spoonful.data.simulate import simulate
 from spoonful.data.threedmatch import read_log
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import register
+from spoonful.pipeline.alignment import Matches
+from spoonful.pipeline.scale import refine_scale
 
 SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "apart", "simulated")
 # Kinds of scenes and sensors that are simulated.
@@ -465,9 +468,11 @@ def reliability(rows: list[Row]) -> str:
 def unknown_scale(arguments: argparse.Namespace) -> None:
     """Compare `scale="auto"` on scaled sources with the rigid search on the sources as they are.
 
-    A random factor is log-uniform in 0.2 to 5 and depends on the pair's name.
+    A random factor is log-uniform in 0.2 to 5 and depends on the pair's name. The scale is also
+    refined from the true pose and scale, to tell the search from the data; see `size_ratios`.
     """
     found: dict[str, list[tuple[float, ...]]] = {}
+    refined: dict[str, dict[str, float]] = {}
     for given in pairs(arguments.data, arguments.sets, arguments.every, arguments.simulated):
         rows = found.setdefault(given.kind, [])
         if given.truth is None or len(rows) >= (arguments.limit or math.inf):
@@ -491,7 +496,16 @@ def unknown_scale(arguments: argparse.Namespace) -> None:
         off = abs(scale - 1)
         wrong = result.confident and not (right and off < 0.05)
         rows.append((rigid.right, right, right and off < 0.02, off, wrong, cpu / rigid.cpu))
-        print(f"{pair.kind} {pair.name}: {right}, scale off by {scale - 1:+.4f}", flush=True)
+        none = Matches(*(torch.zeros(0, 3, dtype=torch.float64) for _ in range(3)))
+        truth = Pose.from_matrix(torch.from_numpy(pair.truth).double())
+        there = replace(result, pose=truth, source=pair.source, matches=none)
+        refined.setdefault(pair.kind, {})[pair.name] = math.log(refine_scale(there).growth)
+        print(
+            f"{pair.kind} {pair.name}: {right}, scale off by {scale - 1:+.4f}, deviation "
+            f"{result.scale_deviation:.4f}, confidence {result.confidence:.2f}; from the true pose "
+            f"{math.expm1(refined[pair.kind][pair.name]):+.4f}",
+            flush=True,
+        )
     head = ["pairs of", "pairs", "rigid right", "pose right", "and scale within 2 %"]
     head += [
         "median error of the scale",
@@ -506,6 +520,33 @@ def unknown_scale(arguments: argparse.Namespace) -> None:
             worst = [f"{np.median(offs):.2%}", f"{int(wrongs.sum())}", f"{costs.mean():.1f}"]
             lines.append([kind, str(len(rows)), *counts, *worst])
     print(table(head, lines))
+    for kind, logs in refined.items():
+        within = sum(abs(log) < 0.02 for log in logs.values())
+        off = size_ratios(logs)
+        print(
+            f"{kind}: from the true pose {within} of {len(logs)} scales are within 2 %; "
+            f"{sum(abs(each) < 0.02 for each in off)} of {len(off)} are within 2 % of the ratio of "
+            "sizes that the other pairs give the two scans"
+        )
+
+
+def size_ratios(logs: dict[str, float]) -> list[float]:
+    """How far the scale of each pair is from the sizes of its scans, as logarithms.
+
+    If scans differ in size, each has a size of its own: the scale of "a on b" is size b / size a.
+    The sizes are fitted to all other pairs. Pairs that these do not connect are left out.
+    """
+    ends = [name.rpartition(" ")[0].removesuffix(" on").split()[-1] for name in logs]
+    ends = list(zip(ends, (name.split()[-1] for name in logs), strict=True))
+    scans = sorted({scan for pair in ends for scan in pair})
+    rows = np.array([[(s == b) - (s == a) for s in scans] for a, b in ends], dtype=float)
+    wanted, off = np.array(list(logs.values())), []
+    for k in range(len(rows)):
+        rest = np.arange(len(rows)) != k
+        if np.linalg.matrix_rank(rows[rest]) == np.linalg.matrix_rank(rows):
+            sizes = np.linalg.lstsq(rows[rest], wanted[rest], rcond=None)[0]
+            off.append(float(rows[k] @ sizes - wanted[k]))
+    return off
 
 
 METHODS: dict[str, Callable[[], Callable[[Pair], Outcome]]] = {
