@@ -388,14 +388,13 @@ def test_rooms_that_look_alike_are_not_joined() -> None:
     assert found.groups == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert len(used) == 12
     assert "of 28 confident pairs contradict" in doubts[0]
-    # If few pairs contradict, their confidence decides whether the result is doubted.
+    # If few pairs contradict the others, it depends on how confident they are.
     other_way = [row for row in rows if row["overlap"] < 0.8 and row["way"] == 1]
     rest = [row | {"confidence": 0.99} for row in rows if row not in other_way]
     for confidence, doubted in ((0.8, False), (0.99, True)):
         few = [row | {"confidence": confidence} for row in other_way[:3]]
         _, found, doubts = settle(rest + few, index, None)
-        assert found.groups == [[*range(8)]]
-        assert found.kept == [True] * len(rest) + [False] * 3
+        assert len(found.groups) == 1 + doubted
         assert bool(doubts) == doubted
 
 

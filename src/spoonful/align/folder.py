@@ -63,7 +63,7 @@ _SIMILAR = 8
 _CONTRADICT = 0.2
 # Then only pairs with this overlap are used.
 _MUCH = 0.75
-# Pairs at least this confident are seldom wrong: if many of them are rejected, the result may be.
+# Pairs at least this confident are seldom wrong: a few that contradict are enough.
 _SURE = 0.95
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
@@ -562,23 +562,16 @@ def settle(
     sure = [k for k, row in enumerate(used) if row["confidence"] >= CONFIDENT]
     chances = {k: used[k]["confidence"] for k in sure}
     against = {k for k in sure if not solution.kept[k] and solution.off[k] is not None}
-    wrong = len(against)
-    if wrong <= _CONTRADICT * len(sure) or not _surprising(chances, against):
-        surest = {k: chance for k, chance in chances.items() if chance >= _SURE}
-        if not _surprising(surest, against):
-            return used, solution, []
-        doubt = (
-            f"{len(against & set(surest))} pairs with a confidence of {_SURE:.0%} or more "
-            "contradict the result, so it may be wrong: look at the rejected pairs, or give rough "
-            "poses with --init"
-        )
-        return used, solution, [doubt]
+    surest = {k: chance for k, chance in chances.items() if chance >= _SURE}
+    many = len(against) > _CONTRADICT * len(sure) and _surprising(chances, against)
+    if not (many or _surprising(surest, against)):
+        return used, solution, []
     used = [used[k] for k in sure if used[k]["overlap"] >= _MUCH]
     solution = solve(len(index), [_edge(row, index) for row in used], first)
     doubt = (
-        f"{wrong} of {len(sure)} confident pairs contradict the others: places look alike, and "
-        f"only pairs that overlap by {_MUCH:.0%} or more are used; give the scans in order with "
-        "--order sequence, or rough poses with --init"
+        f"{len(against)} of {len(sure)} confident pairs contradict the others: places look alike, "
+        f"and only pairs that overlap by {_MUCH:.0%} or more are used; give the scans in order "
+        "with --order sequence, or rough poses with --init"
     )
     return used, solution, [doubt]
 
