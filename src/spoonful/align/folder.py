@@ -53,6 +53,7 @@ from spoonful.pipeline.batches import cores, run_jobs, stamp
 from spoonful.pipeline.cluster import connected
 from spoonful.pipeline.gravity import UP
 from spoonful.pipeline.parts import PARTS, Job, Row
+from spoonful.version import __version__
 
 WORK = "work"
 ORDERS = ("any", "sequence")
@@ -365,7 +366,7 @@ class _Stages:
         return rows
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
-        """The row of each job, by its id; only jobs without a row are run.
+        """The row of each job, by its id; only jobs without a row of this version are run.
 
         Raises:
             OSError: a file of the folder cannot be written, on a full disk for example.
@@ -373,7 +374,7 @@ class _Stages:
         given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
         rows = run_jobs(
             jobs,
-            {job["id"]: _hash(json.dumps(job)) for job in given},
+            {job["id"]: _hash(__version__ + json.dumps(job)) for job in given},
             self.folder,
             task,
             workers=self.workers,
