@@ -26,15 +26,17 @@ The source is turned by a uniformly random rotation first, `--turns` times. Norm
 the files are left out unless `--normals` is given. Intervals are Wilson's, at 95 %; turns of one
 pair are not independent, so that with several turns the interval is for the number of pairs.
 
-`--seeds N` registers each pair with N seeds, and counts the pairs on which all give one answer:
-poses that differ from the first by less than the tolerance of the pair.
+`--seeds N` registers each pair with N seeds, and counts the pairs with one answer: all poses are
+within 2 degrees and two voxels of the first, and all are right or all wrong. With `--turns N` each
+seed has its own turn of the source.
 
 `--scale random` gives the source an unknown scale, log-uniform in 0.2 to 5, and `--scale 1000` one
 factor; `scale="auto"` is compared with the rigid search on the sources as they are.
 
 `auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
 FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
-data. `gicp` is small_gicp from a start that is off by 20 degrees and five voxels.
+data. `gicp` is small_gicp from a start that is off by 20 degrees and five voxels. A method whose
+package is missing is left out.
 """
 
 from __future__ import annotations
@@ -398,10 +400,16 @@ def is_right(found: np.ndarray, pair: Pair) -> bool:
     )
 
 
-def steady(pair: Pair, seeds: int) -> bool:
-    """True if the poses of all seeds are within the tolerance of the first one's."""
-    first, *others = (auto(pair, seed).transform for seed in range(seeds))
-    return all(is_right(other, pair._replace(truth=first)) for other in others)
+def steady(given: Pair, seeds: int, turns: int, normals: bool) -> bool:
+    """True if all seeds give one answer; seed k registers turn k, of as many as there are."""
+    poses = []
+    for seed in range(seeds):
+        # The truth of a pair that is as it should be undoes the turn.
+        pair = turned(given._replace(truth=np.eye(4)), seed % turns, normals)
+        poses.append(auto(pair, seed).transform @ np.linalg.inv(pair.truth))
+    first = given._replace(truth=poses[0], degrees=2.0, distance=2 * given.voxel)
+    one = all(is_right(pose, first) for pose in poses)
+    return one and len({is_right(pose, given) for pose in poses}) == 1
 
 
 def attempt(method: Callable[[Pair], Outcome], pair: Pair) -> Row:
@@ -549,12 +557,23 @@ def size_ratios(logs: dict[str, float]) -> list[float]:
     return off
 
 
+def library_method(
+    preset: str, run: Callable[[Pair], Outcome]
+) -> Callable[[], Callable[[Pair], Outcome]]:
+    def check() -> Callable[[Pair], Outcome]:
+        presets.kind(preset)().check()
+        return run
+
+    return check
+
+
+# Each raises an ImportError if its package is missing.
 METHODS: dict[str, Callable[[], Callable[[Pair], Outcome]]] = {
     "auto": lambda: auto,
     "ransac": lambda: open3d_method("ransac"),
     "fgr": lambda: open3d_method("fgr"),
-    "kiss": lambda: kiss,
-    "gicp": lambda: gicp,
+    "kiss": library_method("kiss-matcher", kiss),
+    "gicp": library_method("small_gicp", gicp),
 }
 
 
@@ -578,7 +597,12 @@ def main() -> None:
 
     if arguments.scale:
         return unknown_scale(arguments)
-    methods = {name: METHODS[name]() for name in arguments.methods}
+    methods = {}
+    for name in arguments.methods:
+        try:
+            methods[name] = METHODS[name]()
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
     rows: dict[str, list[Row]] = {name: [] for name in methods}
     counts: dict[str, int] = {}
     same: dict[str, list[bool]] = {}
@@ -586,11 +610,12 @@ def main() -> None:
         counts[given.kind] = counts.get(given.kind, 0) + 1
         if counts[given.kind] > (arguments.limit or math.inf):
             continue
+        if arguments.seeds:
+            one = steady(given, arguments.seeds, arguments.turns, arguments.normals)
+            same.setdefault(given.kind, []).append(one)
+            continue
         for turn in range(arguments.turns):
             pair = turned(given, turn, arguments.normals)
-            if arguments.seeds:
-                same.setdefault(pair.kind, []).append(steady(pair, arguments.seeds))
-                continue
             for name, method in methods.items():
                 row = attempt(method, pair)
                 rows[name].append(row)
@@ -600,7 +625,7 @@ def main() -> None:
 
     if arguments.seeds:
         for kind, alike in same.items():
-            print(f"{kind}: {sum(alike)} of {len(alike)} have one answer from all seeds")
+            print(f"{kind}: {sum(alike)} of {len(alike)} pairs have one answer from all seeds")
         return
     lines = [line for name in methods for line in report(name, rows[name], arguments.turns)]
     text = table(HEADER, lines)

@@ -1,0 +1,52 @@
+"""benchmarks/scans.py: turned pairs, and answers that agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from scripts import load_benchmark
+from spoonful.data.clouds import Cloud
+
+scans = load_benchmark("scans")
+
+
+@pytest.fixture
+def pair():
+    cloud = Cloud(torch.rand(50, 3, generator=torch.Generator().manual_seed(0)).double())
+    return scans.Pair("some", "pair", cloud, cloud, np.eye(4), 5.0, 0.2, 0.1)
+
+
+def answers(monkeypatch, nudge):
+    """Let `auto` undo the turn and then move the source by `nudge(seed)` along x."""
+
+    def auto(pair, seed):
+        shift = np.eye(4)
+        shift[0, 3] = nudge(seed)
+        return scans.Outcome(shift @ pair.truth)
+
+    monkeypatch.setattr(scans, "auto", auto)
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_equal_answers_are_steady_however_the_source_is_turned(pair, turns, monkeypatch):
+    answers(monkeypatch, lambda seed: 0.0)
+    assert scans.steady(pair, 3, turns, False)
+
+
+@pytest.mark.parametrize(
+    ("truth", "far"), [(0.0, 0.3), (0.15, -0.1)], ids=["another pose", "another verdict"]
+)
+def test_other_answers_are_not_steady(pair, truth, far, monkeypatch):
+    answers(monkeypatch, lambda seed: far * (seed == 2))
+    right = np.eye(4)
+    right[0, 3] = truth
+    assert not scans.steady(pair._replace(truth=right), 3, 3, False)
+    assert scans.steady(pair._replace(truth=right), 2, 2, False)
+
+
+def test_a_method_without_its_package_says_so(monkeypatch):
+    monkeypatch.setenv("SPOONFUL_PYTHON_KISS_MATCHER", "/no/such/python")
+    with pytest.raises(ImportError, match="SPOONFUL_PYTHON_KISS_MATCHER"):
+        scans.METHODS["kiss"]()
