@@ -191,7 +191,7 @@ def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> 
     between points, so that a dense and a thin scan look the same.
     """
     some = [_sample(cloud, generator) for cloud in (source, target)]
-    apt = [_edge(points, min(POINTS, int(_FILLED * len(points)))) for points in some]
+    apt = both(lambda points: _edge(points, min(POINTS, int(_FILLED * len(points)))), *some)
     voxel = (apt[0] * apt[1]) ** 0.5
     for points in some:
         most = min(_MOST_POINTS, int(_FILLED * len(points)))
