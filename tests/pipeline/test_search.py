@@ -13,7 +13,7 @@ from spoonful.data.normals import estimate_normals
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, nearest, random_rotation
 from spoonful.neighbors import Index
-from spoonful.pipeline.field import Field, View, settle
+from spoonful.pipeline.field import Field, View, meet, settle
 from spoonful.pipeline.prepare import choose_voxel, faced, prepare, seen_from_origin
 from spoonful.pipeline.search import distinct
 
@@ -112,6 +112,25 @@ def test_a_field_knows_about_the_nearest_point():
     assert float((found - best).max()) < 3.0
     assert float((found - best).mean()) < 0.5
     assert not bool(field.look(torch.tensor([[1e4, 0, 0], [-1e4, 0, 0]]))[1].any())
+
+
+def test_points_beyond_the_edge_of_a_surface_do_not_contradict_a_pose():
+    grid = torch.arange(20.0)
+    x, y = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))
+    floor, up = torch.stack([x, y, torch.zeros_like(x)], 1), torch.tensor([0.0, 0, 1])
+    shifts = torch.tensor([[0.0, 0, 0], [18, 0, 0], [0, 0, 3], [0, 0, 9]])
+    poses = Pose(torch.eye(3).expand(4, 3, 3), shifts)
+    found = meet(Field(floor, up.expand_as(floor)), floor, up.expand_as(floor), poses)
+    on, beyond, beside, away = zip(found.near.sum(1), found.off.sum(1), strict=True)
+    assert on == (400, 0)
+    assert 0 < beyond[0] < 80
+    assert beyond[1] == 0
+    assert beside[0] == 0
+    assert beside[1] > 390
+    assert away == (0, 0)
+    wall = floor[:, [2, 0, 1]] + 10.0
+    across = meet(Field(wall, up.roll(1).expand_as(wall)), floor + 10, up.expand_as(floor), poses)
+    assert across.off[0].sum() > 50
 
 
 def test_settling_brings_poses_that_are_nearly_right_home(solid):

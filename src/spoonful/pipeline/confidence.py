@@ -19,11 +19,11 @@ AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
 # and this much of its score.
-_SOME_MATCHES = 0.3
+_SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (0.57, 7.40, 8.19, -128.23, 6.19), 3.34
+_WEIGHTS, _RIVALRY = (0.85, 9.39, 6.28, -120.62, 3.63), 5.72
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
@@ -153,11 +153,11 @@ def confidence_of(fit: FitStatistics) -> float:
 
     >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
     >>> round(confidence_of(fit), 2)
-    0.97
+    0.9
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.68
+    0.53
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
-    0.49
+    0.45
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))

@@ -22,7 +22,7 @@ DAMPING = 1e-4
 _MARGIN = 3
 # Points this near the other scan's points, in voxels, are where that scan knows the surface;
 _AROUND = 5.0
-# those this far from it are not on the surface.
+# those this far from its tangent plane are not on the surface.
 _APART = 2.0
 # Rows of a sensor's view; it has twice as many columns.
 _ROWS = 48
@@ -112,7 +112,8 @@ class Fit(NamedTuple):
     Attributes:
         near: (H, N) bool, which points have a partner: nearby, and with a parallel normal.
         off: (H, N) bool, which points contradict the pose: they are within a few voxels of the
-            other scan, but not on its surface, or they cross it.
+            other scan, but beside its surface, or they cross it. Points that continue a surface
+            beyond its edge do not: the other scan may end there.
         gap: (H, N) distance to the partner's tangent plane, signed, in voxels.
         partner: (H, N) position of the partner.
     """
@@ -152,9 +153,10 @@ def meet(
     alike = (turned * facing).sum(-1)
     alike = alike if signed else alike.abs()
     square = offset.square().sum(-1)
+    gap = (offset * facing).sum(-1)
     near = inside & (square < reach**2) & (alike > cosine)
-    off = inside & (square < _AROUND**2) & ~((square < _APART**2) & (alike > 0.5))
-    return Fit(near, off, (offset * facing).sum(-1), partner)
+    off = inside & (square < _AROUND**2) & ~((gap.abs() < _APART) & (alike > 0.5))
+    return Fit(near, off, gap, partner)
 
 
 def settle(
