@@ -175,6 +175,20 @@ def test_fewer_pairs_are_tried_in_a_sequence_and_among_many_scans(
 
 
 @pytest.mark.slow
+def test_the_result_depends_on_neither_the_files_folder_nor_their_times(tmp_path: Path) -> None:
+    found = []
+    for time_written in (1e9, 2e9):
+        folder = tmp_path / f"{time_written:.0f}"
+        folder.mkdir()
+        write_views(folder, 2)
+        for file in folder.iterdir():
+            os.utime(file, (time_written, time_written))
+        found.append(align([folder], folder / "out", workers=1).pairs[0])
+    assert torch.equal(found[0].pose.matrix(), found[1].pose.matrix())
+    assert found[0].confidence == found[1].confidence
+
+
+@pytest.mark.slow
 def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
     write_views(tmp_path, 3)
     out = tmp_path / "out"

@@ -532,7 +532,7 @@ def _describe(
         shown = f"-{scale:.6g}" if scale else ""
         path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}{shown}.pt"
         files[name, edge] = path
-        turn = zlib.crc32(Path(stored).name.encode())
+        turn = zlib.crc32(f"{name} {stages.seed}".encode())
         jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
     stages.finish("describing", jobs, describe_scan)
     return files
