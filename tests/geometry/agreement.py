@@ -32,17 +32,17 @@ def poses_and_gradients(fit, leaves, *, composite):
 
 
 def disagreement(ours, theirs, reach):
-    """The largest relative error of rotation, translation and gradients (source, target, weights).
+    """The largest relative error of rotation, translation, scale if there is one, and gradients
+    (source, target, weights).
 
     A translation is small beside the means it is the difference of, and the gradient at a weight
     is small (0 at a perfect fit) beside the terms that it sums; `reach` is the size of the points.
     """
     (ours, gradients), (theirs, true_gradients) = ours, theirs
-    scales = [0.0, reach, 0.0, 0.0, float(true_gradients[1].abs().max()) * reach, 0.0]
+    scales = [0.0, reach, 0.0][: len(ours)]
+    scales += [0.0, 0.0, float(true_gradients[1].abs().max()) * reach, 0.0][: len(gradients)]
     found = []
-    for a, b, scale in zip(
-        [*ours, *gradients], [*theirs, *true_gradients], scales[: 2 + len(gradients)], strict=True
-    ):
+    for a, b, scale in zip([*ours, *gradients], [*theirs, *true_gradients], scales, strict=True):
         if b is None:
             assert a is None or not a.any()
         else:

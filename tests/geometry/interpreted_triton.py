@@ -19,7 +19,16 @@ from geometry.agreement import (
     poses_and_gradients,
 )
 from geometry.zoo import zoo
-from spoonful.geometry import SpoonfulLayer, kabsch, kernels, random_rotation, refine
+from spoonful.geometry import (
+    SpoonfulLayer,
+    kabsch,
+    kernels,
+    random_rotation,
+    refine,
+    robust_kabsch,
+    robust_similarity,
+    similarity,
+)
 from spoonful.geometry.kernels import cuda, library, node, switch
 from spoonful.geometry.plan import Plan
 
@@ -280,8 +289,8 @@ def test_packed_clouds_that_cannot_be_are_nan_and_nothing_outside_is_touched(off
         assert expected(poses.translation[b]).all()
 
 
-@pytest.mark.parametrize("start", ["kabsch", "given"])
-def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
+@pytest.mark.parametrize("kind", ["kabsch", "given", "similarity"])
+def test_compiled_it_is_one_node_forward_and_one_backward(kind, monkeypatch):
     monkeypatch.setattr(node, "usable", lambda *tensors: True)
     nodes = []
 
@@ -293,9 +302,9 @@ def test_compiled_it_is_one_node_forward_and_one_backward(start, monkeypatch):
     layer = SpoonfulLayer(1)
 
     def fit(s, t, w, r):
-        if start == "given":
+        if kind == "given":
             return refine(s, t, r, weights=w, iterations=1, check=False)
-        return layer(s, t, w).poses
+        return similarity(s, t, w) if kind == "similarity" else layer(s, t, w).poses
 
     leaves = draw(torch.float64, (1,), 6)
     compiled = torch.compile(fit, fullgraph=True, backend=backend)
@@ -328,3 +337,114 @@ def test_clouds_beyond_the_largest_are_nan_and_have_no_gradient():
     gradients = torch.autograd.grad(sum(x.sum() for x in poses), (source, target))
     assert all(value.isnan().all() for value in poses)
     assert not any(value.any() for value in gradients)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_similarity_agrees_with_masks_and_weights(dtype):
+    *leaves, _ = draw(dtype)
+    mask = torch.rand(2, 40) < 0.7
+    truth = [x.double() for x in leaves]
+    assert_agrees(lambda s, t, w: similarity(s, 3 * t, w, mask), leaves, truth)
+
+
+@pytest.mark.parametrize("used", [0, 1, 2])
+def test_similarity_agrees_for_a_loss_on_part_of_the_output(used):
+    leaves = draw(torch.float64, (1,))[:3]
+    fit = lambda *x: [similarity(*x)[used]]  # noqa: E731
+    ours, theirs = (poses_and_gradients(fit, leaves, composite=off) for off in (False, True))
+    for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["one point", "two points", "collinear source", "mirrored", "tiny", "far away"]
+)
+def test_similarities_of_degenerate_clouds_agree(name):
+    single = [x.float() for x in ZOO[name]]
+    assert_agrees(similarity, single, [x.double() for x in single])
+
+
+def test_similarities_without_extent_weight_or_sound_points_are_those_of_the_reference():
+    source, target, weights, _ = draw(torch.float64, (6,))
+    source[0] = 2.0  # no extent
+    target[1] = 3.0  # no extent
+    weights[2] = 0
+    target[3, 5] = torch.nan
+    target[4] = -source[4]  # the best rotation has a negative correlation left
+    fits = [similarity(source, target, weights)]
+    with kernels.disabled():
+        fits.append(similarity(source, target, weights))
+    for ours, theirs in zip(*fits, strict=True):
+        torch.testing.assert_close(ours, theirs, equal_nan=True, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("fit", "dtype"), [(kabsch, torch.float64), (similarity, torch.float32)])
+def test_a_cloud_that_several_programs_sum_agrees(fit, dtype, small_blocks, monkeypatch):
+    monkeypatch.setattr(cuda, "_MANY", 100)
+    source, target, weights, _ = draw(dtype, (2,), 400)
+    mask = torch.rand(2, 400) < 0.7
+    mask[0, :256] = False  # whole blocks
+    weights[1, 128:] = 0
+    leaves = [source + 100, target, weights]
+    assert_agrees(lambda s, t, w: fit(s, t, w, mask), leaves, [x.double() for x in leaves])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_a_cloud_of_any_size_that_several_programs_sum_agrees(scale, small_blocks, monkeypatch):
+    monkeypatch.setattr(cuda, "_MANY", 100)
+    source, target, _, _ = draw(torch.float32, (1,), 300)
+    leaves = [source * scale, target * scale]
+    assert_agrees(lambda *x: kabsch(*x)[:1], leaves, [x.double() for x in leaves])
+
+
+ROBUST = {"kabsch": robust_kabsch, "similarity": robust_similarity}
+
+
+@pytest.mark.parametrize(
+    ("fit", "loss", "kind", "dtype"),
+    [
+        ("kabsch", "huber", "mask", torch.float32),
+        ("similarity", "tukey", "start", torch.float64),
+        ("similarity", "geman-mcclure", "weights", torch.float32),
+        ("kabsch", "geman-mcclure", "estimated noise", torch.float64),
+        ("kabsch", "gnc-tls", "mask", torch.float64),
+        ("similarity", "gnc-tls", "start", torch.float32),
+    ],
+)
+def test_robust_fits_agree(fit, loss, kind, dtype, small_blocks):
+    n = 140
+    source, target, weights, _ = draw(dtype, (2,), n)
+    target[:, ::5] = target[:, ::5].flip(1)  # wrong matches
+    weights[0, :5] = 0
+    target[1] = torch.nan
+    options = {"loss": loss, "noise": torch.tensor([0.1, 0.2], dtype=dtype), "rounds": 2}
+    if kind == "estimated noise":
+        options["noise"] = None
+    if kind == "mask":
+        options["mask"] = torch.arange(n) % 7 > 0
+    if kind == "start":
+        with kernels.disabled():
+            near = ROBUST[fit](source, target, loss="tukey", noise=0.1, rounds=1).pose
+        near = near._replace(translation=near.translation + 0.02)
+        options["start"] = type(near)(*(x.nan_to_num() for x in near))
+
+    def run():
+        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
+        found = ROBUST[fit](*leaves, **options)
+        total = sum(value.nan_to_num().square().sum() for value in found.pose)
+        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
+
+    ours = run()
+    with kernels.disabled():
+        theirs = run()
+    for mine, other in zip(ours, theirs, strict=True):
+        size = float(other.detach().nan_to_num().abs().max())
+        close = {"rtol": 0, "atol": size * (5e-5 if dtype == torch.float32 else 1e-11)}
+        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+
+
+def test_robust_fits_of_degenerate_clouds_are_finite():
+    for name in ("one point", "coincident", "coincident source", "collinear source", "needle"):
+        source, target = (x.float() for x in ZOO[name])
+        found = robust_similarity(source, target, noise=0.1, rounds=1)
+        assert all(bool(x.isfinite().all()) for x in (*found.pose, found.weights))

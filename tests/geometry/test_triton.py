@@ -11,7 +11,17 @@ import torch
 
 from geometry.agreement import assert_agrees, assert_packed_agrees, draw, pack, poses_and_gradients
 from interpreted import assert_passes_interpreted, needs_interpreter
-from spoonful.geometry import SpoonfulLayer, kabsch, kabsch_packed, kernels, refine
+from spoonful.geometry import (
+    SpoonfulLayer,
+    kabsch,
+    kabsch_packed,
+    kernels,
+    refine,
+    robust_kabsch,
+    robust_similarity,
+    similarity,
+    similarity_packed,
+)
 from spoonful.geometry.kernels import cuda
 
 FORMS = ["source", "target"]
@@ -41,14 +51,16 @@ def test_in_the_interpreter_all_kernels_give_torchs_numbers():
 
 @needs_interpreter
 @pytest.mark.parametrize(
-    ("entry", "real", "packed"),
+    ("entry", "real", "constants"),
     [
-        ("pose_head_forward", "fp32", False),
-        ("pose_head_forward", "fp64", True),
-        ("pose_head_backward", "fp32", True),
+        ("pose_head_forward", "fp32", {"offsets": None, "sums": None}),
+        ("pose_head_forward", "fp64", {"mask": None, "REFINE": False, "AGAIN": True}),
+        ("pose_head_backward", "fp32", {"mask": None, "factor": None, "g_factor": None}),
+        ("pose_head_backward", "fp32", {"offsets": None, "REFINE": False}),
+        ("cloud_sums", "fp32", {"offsets": None, "LOSS": 3}),
     ],
 )
-def test_the_kernels_compile_for_a_gpu(entry, real, packed):
+def test_the_kernels_compile_for_a_gpu(entry, real, constants):
     """Translated for an H200 on any machine: what the interpreter takes, the compiler may not."""
     triton = pytest.importorskip("triton")
     from triton.backends.compiler import GPUTarget
@@ -57,10 +69,11 @@ def test_the_kernels_compile_for_a_gpu(entry, real, packed):
 
     function = getattr(pose_head_triton, entry)
     types = dict.fromkeys(function.arg_names, f"*{real}")
-    types |= dict.fromkeys(["points", "starts", "iterations"], "i32")
-    types |= {"state": "*fp64", "offsets": "*i64", "mask": "*i1"}
-    constants = {"TARGET": True, "START": "kabsch", "REFINE": True, "LANES": 64, "UNROLL": 4}
-    constants |= {"start": None, "d_start": None, "mask" if packed else "offsets": None}
+    types |= dict.fromkeys(["points", "starts", "iterations", "parts"], "i32")
+    types |= {"state": "*fp64", "sums": "*fp64", "offsets": "*i64", "mask": "*i1"}
+    usual = {"TARGET": False, "START": "kabsch", "REFINE": True, "LANES": 64, "UNROLL": 4}
+    usual |= {"SPREAD": "source", "AGAIN": False, "CUTOFF": 1.5, "start": None, "d_start": None}
+    constants = usual | constants
     names = function.arg_names
     source = triton.compiler.ASTSource(
         function,
@@ -122,6 +135,78 @@ def test_kabsch_agrees_for_any_number_of_clouds_and_points(clouds, points):
     assert_agrees(kabsch, leaves, [x.double() for x in leaves])
 
 
+@gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("points", [300, 200_000])
+def test_similarity_agrees_with_the_composite(dtype, points):
+    leaves = draw(dtype, (3,), points, device="cuda")[:3]
+    mask = torch.rand(3, points, device="cuda") < 0.7
+    truth = [x.double() for x in leaves]
+    assert_agrees(lambda s, t, w: similarity(s, 3 * t, w, mask), leaves, truth)
+
+
+@gpu
+def test_packed_similarities_are_the_padded_ones():
+    leaves = draw(torch.float32, (3,), 200, device="cuda")[:3]
+    offsets = torch.tensor([0, 200, 400, 600], device="cuda")
+
+    def packed(*x):
+        s, t, w = (each.flatten(0, 1) for each in x)
+        return similarity_packed(s, t, offsets, w)
+
+    ours, theirs = (
+        poses_and_gradients(fit, leaves, composite=False) for fit in (packed, similarity)
+    )
+    for a, b in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        assert torch.equal(a, b)
+
+
+@gpu
+@pytest.mark.parametrize(
+    ("fit", "loss", "dtype", "points"),
+    [
+        (robust_kabsch, "huber", torch.float32, 300),
+        (robust_similarity, "tukey", torch.float64, 300),
+        (robust_similarity, "geman-mcclure", torch.float32, 100_000),
+        (robust_kabsch, "gnc-tls", torch.float64, 100_000),
+        (robust_similarity, "gnc-tls", torch.float32, 300),
+        (robust_kabsch, "estimated noise", torch.float32, 300),
+    ],
+)
+def test_robust_fits_agree_with_the_composite(fit, loss, dtype, points):
+    source, target, weights, _ = draw(dtype, (3,), points, device="cuda")
+    target[:, ::5] = target[:, ::5].flip(1)  # wrong matches
+    target[1, 7] = torch.nan
+    options = {"noise": torch.tensor([0.1, 0.1, 0.2], device="cuda"), "loss": loss, "rounds": 6}
+    if loss == "estimated noise":
+        options |= {"noise": None, "loss": "tukey"}
+
+    def run():
+        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
+        found = fit(*leaves, **options)
+        total = sum(value.nan_to_num().square().sum() for value in found.pose)
+        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
+
+    ours = run()
+    with kernels.disabled():
+        theirs = run()
+    for mine, other in zip(ours, theirs, strict=True):
+        size = float(other.detach().nan_to_num().abs().max())
+        close = {"rtol": 0, "atol": size * (2e-4 if dtype == torch.float32 else 1e-10)}
+        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+
+
+@gpu
+def test_a_robust_fit_allocates_its_factors_and_nothing_else_of_the_size_of_the_cloud():
+    source, target, weights, _ = draw(torch.float32, (), 1_000_000, device="cuda")
+    robust_similarity(source, target, weights, noise=0.1, rounds=2)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    found = robust_similarity(source, target, weights, noise=0.1, rounds=2)
+    assert torch.cuda.max_memory_allocated() - before < 1.2 * found.weights.nbytes
+
+
 def recorded_in_silence(step):
     """A CUDA graph of `step` and what it will write; fails if the step waits for the device."""
     stream = torch.cuda.Stream()
@@ -151,6 +236,27 @@ def test_it_waits_for_nothing_and_can_be_captured_in_a_graph():
         poses = layer(*leaves).poses
         loss = poses.rotation.cumsum(-1).sum() + poses.translation.sum()
         return torch.autograd.grad(loss, leaves)
+
+    graph, captured = recorded_in_silence(step)
+    with torch.no_grad():
+        for leaf, new in zip(leaves, draw(torch.float32, (4,), 300, seed=1), strict=False):
+            leaf.copy_(new)
+    graph.replay()
+    for a, b in zip(captured, step(), strict=True):
+        assert torch.equal(a, b)
+
+
+@gpu
+def test_similarity_and_robust_fits_wait_for_nothing():
+    *leaves, _ = draw(torch.float32, (4,), 300, device="cuda")
+    leaves = [x.requires_grad_() for x in leaves]
+
+    def step():
+        pose = similarity(*leaves)
+        loss = pose.rotation.cumsum(-1).sum() + pose.translation.sum() + pose.scale.sum()
+        with torch.no_grad():
+            robust = robust_similarity(*leaves, noise=0.1, rounds=3)
+        return *torch.autograd.grad(loss, leaves), *robust.pose, robust.weights
 
     graph, captured = recorded_in_silence(step)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The pose head in torch's own operations: Kabsch, refinements, translations. The reference.
+"""The pose head in torch's own operations: Kabsch, similarity, refinements. The reference.
 
 It is written for any mode of torch and for reading. The compiled kernels compute the same, and
 tests hold them to it.
@@ -23,7 +23,12 @@ from spoonful.geometry.packed import checked_moments_packed, cloud_of_points
 from spoonful.geometry.plan import Plan
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.refinement import refine_moments
-from spoonful.geometry.rotation import pose_from_moments
+from spoonful.geometry.rotation import (
+    best_scale,
+    best_translation,
+    nearest_rotation,
+    pose_from_moments,
+)
 
 # Clouds whose largest coordinate lies between these are left as they are.
 _USUAL = 2.0**-10, 2.0**10
@@ -66,6 +71,30 @@ def pose_head(
         return pose
     unit = unit.reshape(*unit.shape, *[1] * (pose.translation.ndim - unit.ndim))
     return Pose(pose.rotation, pose.translation / unit)
+
+
+def similarity_head(
+    source: Tensor,
+    target: Tensor,
+    weights: Tensor | None,
+    mask: Tensor | None,
+    offsets: Tensor | None,
+    scale: str | float | Tensor = "source-to-target",
+    bounds: tuple[float, float] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rotation, translation and scale of `similarity`, whose arguments are checked already."""
+    spreads: Spreads = "both" if isinstance(scale, str) and scale == "symmetric" else "source"
+    m, unit = scaled_moments(source, target, weights, mask, offsets, spreads=spreads)
+    rotation = nearest_rotation(m.cross)
+    if isinstance(scale, str):
+        factor = best_scale(m, rotation, scale)
+    else:
+        factor = torch.as_tensor(scale, dtype=rotation.dtype, device=rotation.device)
+        factor = factor.expand(rotation.shape[:-2])
+    if bounds is not None:
+        factor = factor.clamp(*bounds)
+    shift = best_translation(factor[..., None, None] * rotation, m.source_mean, m.target_mean)
+    return rotation, shift if unit is None else shift / unit.unsqueeze(-1), factor
 
 
 def scaled_moments(

@@ -29,15 +29,18 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 class Plan(NamedTuple):
     """A pose head's work: so many refinements, in this form, from such a start.
 
-    With a "given" start Kabsch is not computed. With no iterations it is all that is computed.
+    With a "given" start Kabsch is not computed. With no iterations it is all that is computed; then
+    it may be with a scale.
     """
 
     iterations: int
     form: Form
     start: Start
+    scaled: bool = False
 
 
 KABSCH = Plan(0, "source", "kabsch")
+SIMILARITY = Plan(0, "source", "kabsch", scaled=True)
 
 
 def form_and_start(mode: Mode, form: Form = "source") -> tuple[Form, Start] | None:

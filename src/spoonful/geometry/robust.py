@@ -35,6 +35,7 @@ from spoonful.geometry.inverse import symmetric_inverse
 from spoonful.geometry.kabsch import kabsch
 from spoonful.geometry.moments import checked_moments
 from spoonful.geometry.pose import Pose
+from spoonful.geometry.reweighting import median_noise, positive, sharpness
 from spoonful.geometry.similarity import Similarity, fit_hessian, similarity
 from spoonful.geometry.so3 import hat, torque, turned
 
@@ -49,8 +50,6 @@ CUTOFFS: dict[str, float] = {
     "geman-mcclure": 4.34,
     "gnc-tls": 3.73,
 }
-# The median length of a Gaussian vector in three dimensions, in standard deviations.
-_MEDIAN_LENGTH = 1.5382
 # Rounds by default. Graduated non-convexity starts from a loss that is nearly convex.
 _ROUNDS = {"huber": 20, "tukey": 20, "geman-mcclure": 20, "gnc-tls": 40}
 
@@ -158,8 +157,8 @@ def _robust(
     check_count("rounds", rounds)
     points = matched(source, target, weights, mask)
     given = None if noise is None else _noise(noise, points.source)
-    compiled = points.source.device.type == "cpu" and kernels.usable(*points)
-    run = _in_c if compiled else _in_torch
+    compiled = not torch.compiler.is_compiling() and kernels.usable(*points)
+    run = _compiled if compiled else _in_torch
     factors, deviation, *values = run(points, loss, given, start, rounds, scaled)
     if loss == "gnc-tls":
         # Matches are in or out, so the minimum is that of a fit with constant weights.
@@ -169,7 +168,7 @@ def _robust(
     return RobustFit(pose, factors, deviation)
 
 
-def _in_c(
+def _compiled(
     points: Matched,
     loss: Loss,
     noise: Tensor | None,
@@ -177,9 +176,9 @@ def _in_c(
     rounds: int,
     scaled: bool,
 ) -> Sequence[Tensor]:
-    """As `_in_torch`."""
+    """As `_in_torch`. On a GPU nothing of the size of the clouds is allocated but the factors."""
 
-    def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, _: None, *at: Any) -> Any:
+    def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, *at: Any) -> Any:
         ready = prepared(Matched(source, target, weights, mask))
         noise, *found = (value.nan_to_num() for value in at)  # of unsound clouds
         found[1] = found[1] * ready.unit.unsqueeze(-1)
@@ -215,7 +214,7 @@ def _in_torch(
     """The factors of all matches, the noise and the pose, in torch's own operations."""
     ready = prepared(points)
     source, target, prior, unit, sound = ready
-    deviation = None if noise is None else _positive(noise * unit)
+    deviation = None if noise is None else positive(noise * unit)
     if start is not None:
         start = start._replace(translation=start.translation * unit.unsqueeze(-1))
     with torch.no_grad():
@@ -250,8 +249,9 @@ def _at_minimum(
 def _noise(noise: float | Tensor, source: Tensor) -> Tensor:
     if not isinstance(noise, Tensor) and not 0 < noise < math.inf:
         raise ValueError(f"noise must be positive and finite, got {noise!r}")
-    value = torch.as_tensor(noise, dtype=source.dtype, device=source.device).detach()
-    return value.expand(source.shape[:-2])
+    if not isinstance(noise, Tensor):
+        return source.new_full(source.shape[:-2], noise)  # which does not wait for a GPU
+    return noise.detach().to(source).expand(source.shape[:-2])
 
 
 def _rounds(
@@ -268,34 +268,24 @@ def _rounds(
     fit = similarity if scaled else kabsch
     pose: Pose | Similarity = fit(source, target, prior) if start is None else start
     rows = source.mT.contiguous(), target.mT.contiguous()
-    squared = _squared(pose, *rows)
-    deviation = _median_noise(squared, prior) if noise is None else noise
-    first = None
-    factors = torch.ones_like(prior)
+    factors, deviation, sharp = prior, noise, None
     for k in range(rounds):
+        squared = _squared(pose, *rows)
         if noise is None:
-            deviation = _median_noise(squared, prior)
+            deviation = median_noise(torch.where(prior > 0, squared, torch.nan))
+        assert deviation is not None
         ratio = squared / (CUTOFFS[loss] * deviation).square().unsqueeze(-1)
         if loss == "gnc-tls":
-            if first is None:
-                # The largest residual is on the convex branch of the first, smoothest loss. From a
-                # given start, matches within ten cut-offs count at first.
+            if sharp is None:
                 largest = torch.where(prior > 0, ratio, 0).amax(-1, keepdim=True)
-                first = 1 / (2 * largest - 1).clamp_min(1e-6)
-                first = first if start is None else first.clamp_min(_STARTED)
-            sharpness = first * (_SHARPEST / first).clamp_min(1) ** (k / max(1, rounds - 1))
-            factors = _truncated(ratio, sharpness) if k < rounds - 1 else (ratio < 1).to(ratio)
+                sharp = sharpness(largest, rounds, started=start is not None)
+            factors = _truncated(ratio, sharp[k]) if k < rounds - 1 else (ratio < 1).to(ratio)
         else:
             factors = _factor(ratio, loss)
         pose = fit(source, target, prior * factors)
-        squared = _squared(pose, *rows)
+    assert deviation is not None
     scale = pose.scale if isinstance(pose, Similarity) else torch.ones_like(deviation)
     return (pose.rotation, pose.translation, scale), factors, deviation
-
-
-# At this sharpness the graduated loss differs from the truncated one by a hundredth.
-_SHARPEST = 100.0
-_STARTED = 0.01
 
 
 def _squared(pose: Pose | Similarity, source: Tensor, target: Tensor) -> Tensor:
@@ -303,18 +293,6 @@ def _squared(pose: Pose | Similarity, source: Tensor, target: Tensor) -> Tensor:
     if isinstance(pose, Similarity):
         matrix = pose.scale[..., None, None] * matrix
     return (target - transform(matrix, source) - pose.translation.unsqueeze(-1)).square().sum(-2)
-
-
-def _median_noise(squared: Tensor, prior: Tensor) -> Tensor:
-    """The noise of one coordinate whose median length is that of the weighted residuals."""
-    lengths = torch.where(prior > 0, squared.sqrt(), torch.nan)
-    median = lengths.nanmedian(-1).values.nan_to_num(1.0)
-    return _positive(median / _MEDIAN_LENGTH)
-
-
-def _positive(deviation: Tensor) -> Tensor:
-    """A noise whose square is a number: points that fit exactly have none."""
-    return deviation.clamp_min(torch.finfo(deviation.dtype).tiny ** 0.25)
 
 
 def _truncated(ratio: Tensor, sharpness: Tensor) -> Tensor:

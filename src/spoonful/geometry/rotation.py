@@ -1,4 +1,4 @@
-"""The best rotation and translation for matched clouds that are known by their moments.
+"""The best rotation, translation and scale for matched clouds that are known by their moments.
 
     R = argmax over SO(3) of tr(R^T H),      t = mean(target) - R mean(source)
 
@@ -23,7 +23,7 @@ from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
 from spoonful.geometry.checks import all_known, check_float, check_tensor
-from spoonful.geometry.exact import matmul3, matvec3
+from spoonful.geometry.exact import matmul3, matvec3, or_one, trace
 from spoonful.geometry.moments import Moments
 from spoonful.geometry.pose import Pose
 from spoonful.geometry.so3 import rotation_from_vector, torque, turned, vee
@@ -46,6 +46,23 @@ def best_translation(rotation: Tensor, source_mean: Tensor, target_mean: Tensor)
         return target_mean - matvec3(rotation, source_mean)
     shift = target_mean - matvec3(torch.where(sound, rotation, 0), source_mean)
     return torch.where(sound.squeeze(-1), shift, torch.nan)
+
+
+def best_scale(m: Moments, rotation: Tensor, rule: str) -> Tensor:
+    """The scale of a similarity by either of its rules, which similarity.py explains."""
+    assert m.source is not None
+    extent = trace(m.source)
+    flat = extent == 0
+    extent = or_one(extent)
+    if rule == "source-to-target":
+        ratio = (rotation * m.cross).sum((-1, -2)) / extent
+        return torch.where(flat, 1, ratio.clamp_min(0))
+    assert m.target is not None
+    ratio = trace(m.target) / extent
+    # The derivative of a square root at zero is infinite: a target without extent passes none.
+    positive = ratio > 0
+    root = torch.where(positive, ratio, 1).sqrt()
+    return torch.where(flat, 1, torch.where(positive, root, ratio * 0))
 
 
 def nearest_rotation(matrix: Tensor) -> Tensor:

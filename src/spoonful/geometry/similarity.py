@@ -20,12 +20,11 @@ from torch import Tensor
 
 from spoonful.geometry import kernels
 from spoonful.geometry.checks import check_choice, check_shape, matched
-from spoonful.geometry.exact import matmul3, or_one, rotate, trace
-from spoonful.geometry.head import scaled_moments
-from spoonful.geometry.moments import Moments, Spreads
+from spoonful.geometry.exact import matmul3, rotate, trace
+from spoonful.geometry.head import similarity_head
+from spoonful.geometry.moments import Moments
 from spoonful.geometry.packed import check_packed
 from spoonful.geometry.pose import Pose
-from spoonful.geometry.rotation import best_translation, nearest_rotation
 from spoonful.geometry.spread import spread
 
 ScaleRule = Literal["source-to-target", "symmetric"]
@@ -147,32 +146,8 @@ def _fit(
     points = source, target, weights, mask, offsets
     fitted = isinstance(scale, str) and scale == "source-to-target" and bounds is None
     if fitted and source.shape[-1] == 3:
-        return Similarity(*kernels.similarity_head(*points, _in_torch))
-    return _in_torch(*points, scale, bounds)
-
-
-def _in_torch(
-    source: Tensor,
-    target: Tensor,
-    weights: Tensor | None,
-    mask: Tensor | None,
-    offsets: Tensor | None,
-    scale: ScaleRule | float | Tensor = "source-to-target",
-    bounds: tuple[float, float] | None = None,
-) -> Similarity:
-    """The fit in torch's own operations: the reference, and for all that has no kernel."""
-    spreads: Spreads = "both" if isinstance(scale, str) and scale == "symmetric" else "source"
-    m, unit = scaled_moments(source, target, weights, mask, offsets, spreads=spreads)
-    rotation = nearest_rotation(m.cross)
-    if isinstance(scale, str):
-        factor = _fitted_scale(m, rotation, scale)
-    else:
-        factor = torch.as_tensor(scale, dtype=rotation.dtype, device=rotation.device)
-        factor = factor.expand(rotation.shape[:-2])
-    if bounds is not None:
-        factor = factor.clamp(*bounds)
-    shift = best_translation(factor[..., None, None] * rotation, m.source_mean, m.target_mean)
-    return Similarity(rotation, shift if unit is None else shift / unit.unsqueeze(-1), factor)
+        return Similarity(*kernels.similarity_head(*points))
+    return Similarity(*similarity_head(*points, scale, bounds))
 
 
 def fit_hessian(m: Moments, rotation: Tensor, scale: Tensor, total: Tensor) -> Tensor:
@@ -190,22 +165,6 @@ def fit_hessian(m: Moments, rotation: Tensor, scale: Tensor, total: Tensor) -> T
     pad = torch.nn.functional.pad
     blocks = torch.cat([pad(turn, (0, 4)), pad(shift, (3, 1)), pad(growth, (6, 0))], -2)
     return total[..., None, None] * blocks
-
-
-def _fitted_scale(m: Moments, rotation: Tensor, rule: str) -> Tensor:
-    assert m.source is not None
-    extent = trace(m.source)
-    flat = extent == 0
-    extent = or_one(extent)
-    if rule == "source-to-target":
-        ratio = (rotation * m.cross).sum((-1, -2)) / extent
-        return torch.where(flat, 1, ratio.clamp_min(0))
-    assert m.target is not None
-    ratio = trace(m.target) / extent
-    # The derivative of a square root at zero is infinite: a target without extent passes none.
-    positive = ratio > 0
-    root = torch.where(positive, ratio, 1).sqrt()
-    return torch.where(flat, 1, torch.where(positive, root, ratio * 0))
 
 
 def _check_scale(scale: ScaleRule | float | Tensor, bounds: tuple[float, float] | None) -> None:

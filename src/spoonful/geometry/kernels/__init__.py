@@ -3,10 +3,9 @@
     SPOONFUL_KERNELS=off python train.py        # or, around some lines:
     with kernels.disabled(): ...
 
-`kabsch`, `kabsch_packed`, `refine` and `SpoonfulLayer` call `pose_head`. It uses a kernel if one
-fits (`usable`) and the reference, `geometry.head`, otherwise, with the same results up to rounding.
-`similarity` and the robust fits call `similarity_head` and `robust_head`, which have a kernel on
-the CPU.
+`kabsch`, `kabsch_packed`, `refine` and `SpoonfulLayer` call `pose_head`, `similarity` calls
+`similarity_head`. They use a kernel if one fits (`usable`) and the reference, `geometry.head`,
+otherwise, with the same results up to rounding. So do the robust fits, by `robust_head`.
 """
 
 from spoonful.geometry.kernels.library import built, status

@@ -1,8 +1,8 @@
-"""The compiled pose head as one node of autograd.
+"""The compiled pose head, and the compiled robust fit, each as one node of autograd.
 
-Forward and backward are each one call into pose_head.c, or on a GPU one kernel of
+Forward and backward are each one call into pose_head.c, or on a GPU kernels of
 pose_head_triton.py. Derivatives of derivatives, and gradients that are themselves batched or
-traced, are taken through the reference instead.
+traced, are taken through the reference instead. So is the gradient of a robust fit on a GPU.
 """
 
 # Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
@@ -19,7 +19,7 @@ from spoonful.geometry import head
 from spoonful.geometry.checks import working_dtype
 from spoonful.geometry.kernels import cuda, library
 from spoonful.geometry.kernels.switch import disabled, plain, usable
-from spoonful.geometry.plan import KABSCH, Plan
+from spoonful.geometry.plan import KABSCH, SIMILARITY, Plan
 from spoonful.geometry.pose import Pose
 
 
@@ -48,17 +48,13 @@ def similarity_head(
     weights: Tensor | None,
     mask: Tensor | None,
     offsets: Tensor | None,
-    reference: Callable[..., Sequence[Tensor]],
 ) -> Sequence[Tensor]:
-    """`reference(source, ...)`, the (R, t, s) of the best similarity; in C if that is possible."""
-    points = source, target, weights, mask, offsets
-    if source.device.type != "cpu" or not usable(source, target, weights, mask, None, offsets):
-        return reference(*points)
-
-    def again(*inputs: Any) -> Sequence[Tensor]:
-        return reference(*inputs[:5])
-
-    _, _, *found = _FitHead.apply(*_points(*points), None, None, None, again)
+    """`head.similarity_head`, compiled if that is possible."""
+    if not usable(source, target, weights, mask, None, offsets):
+        return head.similarity_head(source, target, weights, mask, offsets)
+    source, target, weights, mask, offsets = _points(source, target, weights, mask, offsets)
+    fit = source, target, weights, None, mask, offsets, SIMILARITY, False
+    found: Sequence[Tensor] = _PoseHead.apply(*fit)
     return found
 
 
@@ -90,22 +86,22 @@ def robust_head(
     settings: Robust,
     reference: Callable[..., Sequence[Tensor]],
 ) -> Sequence[Tensor]:
-    """The factors of all matches, the noise and the pose (R, t, or R, t, s), in C.
+    """The factors of all matches, the noise and the pose (R, t, or R, t, s), compiled.
 
     Args:
-        source: (..., N, 3), `usable` and on the CPU, as all tensors are.
+        source: (..., N, 3), `usable`, as all tensors are.
         target: (..., N, 3).
         weights: (..., N), or None.
         mask: (..., N) bool, or None.
         noise: (...), which is replaced if it is estimated.
         start: (..., 13) R, t and scale; or None.
         settings: the rest.
-        reference: `reference(source, target, weights, mask, None, noise, *pose)` is that pose
-            again, with the derivative of the minimum that it lies at.
+        reference: `reference(source, target, weights, mask, noise, *pose)` is that pose again,
+            with the derivative of the minimum that it lies at.
     """
     points = _points(source, target, weights, mask, None)
     begin = None if start is None else _dense(start.detach(), points[0].dtype)
-    found: Sequence[Tensor] = _FitHead.apply(*points, noise, begin, settings, reference)
+    found: Sequence[Tensor] = _RobustHead.apply(*points[:4], noise, begin, settings, reference)
     return found
 
 
@@ -139,28 +135,33 @@ class _PoseHead(Function):
         offsets: Tensor | None,
         plan: Plan,
         stacked: bool,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         size = _size(source, start, offsets, plan)
         batch = [*source.shape[:-2]] if offsets is None else [size[0]]
         if stacked:
             batch.append((plan.start != "given") + plan.iterations * size[2])
         R, t = source.new_empty(*batch, 3, 3), source.new_empty(*batch, 3)
+        s = source.new_empty(batch) if plan.scaled else None
         state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
-        _run(_FORWARD, plan, size, source, target, weights, mask, offsets, start, R, t, state)
+        _run(_FORWARD, plan, size, source, target, weights, mask, offsets, start, R, t, s, state)
         ctx.plan, ctx.stacked = plan, stacked
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(source, target, weights, start, mask, offsets, R, state)
-        return R, t
+        ctx.save_for_backward(source, target, weights, start, mask, offsets, R, s, state)
+        return (R, t) if s is None else (R, t, s)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        *inputs, R, state = ctx.saved_tensors
+        *inputs, R, s, state = ctx.saved_tensors
         source, target, weights, start, mask, offsets = inputs
         plan, wanted = ctx.plan, ctx.needs_input_grad[:4]
         traced = torch.compiler.is_compiling()
         if not traced and (torch.is_grad_enabled() or not plain(*gradients, *inputs)):
 
-            def poses(s: Any, t: Any, w: Any, start: Any, mask: Any, offsets: Any) -> Pose:
+            def poses(
+                s: Any, t: Any, w: Any, start: Any, mask: Any, offsets: Any
+            ) -> Sequence[Tensor]:
+                if plan.scaled:
+                    return head.similarity_head(s, t, w, mask, offsets)
                 return head.pose_head(s, t, w, mask, start, plan, offsets, stacked=ctx.stacked)
 
             return *_by_reference(inputs, gradients, wanted, poses)[:4], None, None, None, None
@@ -170,14 +171,15 @@ class _PoseHead(Function):
             torch.empty_like(x) if want else None for x, want in zip(inputs[:4], own, strict=True)
         ]
         given = [None if g is None else _dense(g, source.dtype) for g in gradients]
+        given = given if plan.scaled else [*given, None]
         size = _size(source, start, offsets, plan)
         points = source, target, weights, mask, offsets, start
-        _run(_BACKWARD, plan, size, *points, R, state, *given, *found)
+        _run(_BACKWARD, plan, size, *points, R, s, state, *given, *found)
         return *found, None, None, None, None
 
 
-class _FitHead(Function):
-    """The pose of a similarity, or of a robust fit if there are settings, in C."""
+class _RobustHead(Function):
+    """The factors, the noise and the pose of a robust fit."""
 
     @staticmethod
     def forward(
@@ -186,32 +188,27 @@ class _FitHead(Function):
         target: Tensor,
         weights: Tensor | None,
         mask: Tensor | None,
-        offsets: Tensor | None,
-        noise: Tensor | None,
+        noise: Tensor,
         start: Tensor | None,
-        settings: Robust | None,
+        settings: Robust,
         reference: Callable[..., Sequence[Tensor]],
-    ) -> tuple[Tensor | None, ...]:
-        size = _size(source, None, offsets, KABSCH)
-        batch = source.shape[:-2] if offsets is None else [size[0]]
-        scaled = settings is None or settings.scaled
-        pose = [source.new_empty((*batch, *shape)) for shape in _SHAPES[: 2 + scaled]]
-        state = source.new_empty(size[0], library.STATE, dtype=torch.float64)
-        factors = None
-        if noise is not None:
-            factors, noise = source.new_empty(source.shape[:-1]), noise.to(source.dtype).clone()
-            ctx.mark_non_differentiable(factors, noise)
+    ) -> tuple[Tensor, ...]:
+        batch, shapes = source.shape[:-2], ((3, 3), (3,), ())  # rotation, translation, scale
+        pose = [source.new_empty(batch + shape) for shape in shapes[: 2 + settings.scaled]]
+        state = source.new_empty(batch.numel(), library.STATE, dtype=torch.float64)
+        factors, noise = source.new_empty(source.shape[:-1]), noise.to(source.dtype).clone()
+        ctx.mark_non_differentiable(factors, noise)
         ctx.settings, ctx.reference = settings, reference
         ctx.set_materialize_grads(False)
-        saved = source, target, weights, mask, offsets, noise, state, *pose
+        saved = source, target, weights, mask, noise, state, *pose
         ctx.save_for_backward(*saved)
-        _in_c("forward", settings, saved, robust_start=start, factors=factors)
+        _robust("robust_forward", settings, saved, robust_start=start, factors=factors)
         return factors, noise, *pose
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        saved, rest = ctx.saved_tensors, (None,) * 6
-        inputs, wanted = saved[:5], ctx.needs_input_grad[:3]
+        saved, rest = ctx.saved_tensors, (None,) * 5
+        inputs, wanted = saved[:4], ctx.needs_input_grad[:3]
         if not torch.is_grad_enabled() and plain(*gradients, *inputs):
             dense = [None if g is None else _dense(g, saved[0].dtype) for g in gradients[2:]]
             found = [
@@ -219,29 +216,24 @@ class _FitHead(Function):
             ]
             more = dict(zip(("d_source", "d_target", "d_weights"), found, strict=True))
             more |= zip(("g_rotation", "g_translation", "g_factor"), dense, strict=False)
-            if _in_c("backward", ctx.settings, saved, **more):
+            if _robust("robust_backward", ctx.settings, saved, **more):
                 return *found, *rest
 
         def again(*points: Any) -> Sequence[Tensor]:
-            poses: Sequence[Tensor] = ctx.reference(*points, saved[5], *saved[7:])
+            poses: Sequence[Tensor] = ctx.reference(*points, saved[4], *saved[6:])
             return poses
 
         return *_by_reference([*inputs], gradients[2:], wanted, again)[:3], *rest
 
 
-# A pose's rotation, translation and scale.
-_SHAPES = (3, 3), (3,), ()
-
-
-def _in_c(way: str, settings: Robust | None, saved: Sequence[Any], **more: Tensor | None) -> bool:
-    """Run the "forward" or "backward" entry of a fit; False leaves the work to the reference."""
-    names = (*_POINTS[:5], "noise", "state", "rotation", "translation", "factor")
+def _robust(entry: str, settings: Robust, saved: Sequence[Any], **more: Tensor | None) -> bool:
+    """Run an entry of pose_head.c, or its kernels; False leaves the work to the reference."""
+    names = (*_POINTS[:4], "noise", "state", "rotation", "translation", "factor")
     tensors: dict[str, Any] = dict(zip(names, saved, strict=False)) | more
-    size = _size(tensors["source"], None, tensors["offsets"], KABSCH)
-    if settings is None:
-        return library.call(f"pose_head_{way}", KABSCH, size, tensors)
+    size = _size(tensors["source"], None, None, KABSCH)
     numbers = {name: value for name, value in settings._asdict().items() if name != "scaled"}
-    return library.call(f"robust_{way}", KABSCH, size, tensors, **numbers)
+    run = cuda.launch if tensors["source"].is_cuda else library.call
+    return run(entry, KABSCH, size, tensors, **numbers)
 
 
 def _by_reference(
@@ -283,11 +275,11 @@ def _size(
 
 # The tensors that an entry of pose_head.c, or a kernel of pose_head_triton.py, works on.
 _POINTS = ("source", "target", "weights", "mask", "offsets", "start")
-_FORWARD = ("pose_head_forward", (*_POINTS, "rotation", "translation", "state"))
+_FORWARD = ("pose_head_forward", (*_POINTS, "rotation", "translation", "factor", "state"))
 _BACKWARD = (
     "pose_head_backward",
     (
-        *(*_POINTS, "rotation", "state", "g_rotation", "g_translation"),
+        *(*_POINTS, "rotation", "factor", "state", "g_rotation", "g_translation", "g_factor"),
         *("d_source", "d_target", "d_weights", "d_start"),
     ),
 )
@@ -320,7 +312,7 @@ def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 @torch.library.custom_op(
-    "spoonful::pose_head_forward", mutates_args=("rotation", "translation", "state")
+    "spoonful::pose_head_forward", mutates_args=("rotation", "translation", "factor", "state")
 )
 def _forward(
     source: Tensor,
@@ -330,17 +322,19 @@ def _forward(
     start: Tensor | None,
     rotation: Tensor,
     translation: Tensor,
+    factor: Tensor | None,
     state: Tensor,
     iterations: int,
     form: str,
     kind: str,
+    scaled: bool,
     clouds: int,
     points: int,
     starts: int,
 ) -> None:
-    plan, size = Plan(iterations, form, kind), (clouds, points, starts)  # type: ignore[arg-type]
+    plan, size = Plan(iterations, form, kind, scaled), (clouds, points, starts)  # type: ignore[arg-type]
     given = source, target, weights, mask, None, start
-    _run(_FORWARD, plan, size, *given, rotation, translation, state)
+    _run(_FORWARD, plan, size, *given, rotation, translation, factor, state)
 
 
 @torch.library.custom_op(
@@ -353,9 +347,11 @@ def _backward(
     mask: Tensor | None,
     start: Tensor | None,
     rotation: Tensor,
+    factor: Tensor | None,
     state: Tensor,
     g_rotation: Tensor | None,
     g_translation: Tensor | None,
+    g_factor: Tensor | None,
     d_source: Tensor | None,
     d_target: Tensor | None,
     d_weights: Tensor | None,
@@ -363,10 +359,12 @@ def _backward(
     iterations: int,
     form: str,
     kind: str,
+    scaled: bool,
     clouds: int,
     points: int,
     starts: int,
 ) -> None:
-    plan, size = Plan(iterations, form, kind), (clouds, points, starts)  # type: ignore[arg-type]
-    given = source, target, weights, mask, None, start, rotation, state, g_rotation, g_translation
-    _run(_BACKWARD, plan, size, *given, d_source, d_target, d_weights, d_start)
+    plan, size = Plan(iterations, form, kind, scaled), (clouds, points, starts)  # type: ignore[arg-type]
+    given = source, target, weights, mask, None, start, rotation, factor, state
+    gradients = g_rotation, g_translation, g_factor, d_source, d_target, d_weights, d_start
+    _run(_BACKWARD, plan, size, *given, *gradients)

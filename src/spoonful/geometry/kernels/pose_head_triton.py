@@ -1,8 +1,10 @@
 """The pose head on a GPU, in Triton: one kernel forward, one backward, a program for each cloud.
 
-The mathematics is that of moments.py, spread.py, rotation.py and refinement.py, in the same order
-and under the same names; those files explain it and remain the reference, and pose_head.c is the
-same for the CPU. Points are read once forward, and read and written once backward.
+The mathematics is that of moments.py, spread.py, rotation.py, refinement.py, similarity.py and
+robust.py, in the same order and under the same names; those files explain it and remain the
+reference, and pose_head.c is the same for the CPU. Points are read once forward, and read and
+written once backward. Of large clouds, and in each round of a robust fit, several programs sum the
+points of each cloud (`cloud_sums`), and another one fits.
 
 Triton has no small arrays: a vector is a tuple of three numbers here, a matrix a tuple of three
 rows. Where a choice depends on numbers, both sides are computed and one is selected. Each thread
@@ -31,6 +33,13 @@ _LEAST64 = tl.constexpr(2.0**-974)
 _LOW32, _HIGH32, _UNIT32 = tl.constexpr(1e-25), tl.constexpr(1e30), tl.constexpr(2.0**80)
 _LOW64, _HIGH64, _UNIT64 = tl.constexpr(1e-250), tl.constexpr(1e280), tl.constexpr(2.0**500)
 _LARGEST32, _LARGEST64 = tl.constexpr(1e34), tl.constexpr(1e150)
+_PART = tl.constexpr(22)  # numbers that a program of `cloud_sums` writes: what `_sums` returns
+_TINY32, _TINY64 = tl.constexpr(2.0**-31.5), tl.constexpr(2.0**-255.5)  # the least noise
+# Losses, as `enum loss` of pose_head.c. TRUNCATED ends GNC_TLS; NO_LOSS sums without factors, and
+# RESIDUALS writes squared errors instead of factors.
+HUBER, TUKEY, GEMAN_MCCLURE = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+GNC_TLS, TRUNCATED, NO_LOSS = tl.constexpr(3), tl.constexpr(4), tl.constexpr(5)
+RESIDUALS = tl.constexpr(6)
 
 
 # ---- Numbers, vectors and matrices ---------------------------------------------------------------
@@ -530,11 +539,14 @@ def _sum3(a):
 
 
 @triton.jit
-def _origin(source, target, weights, mask, first, points, LANES: tl.constexpr):
+def _origin(clouds, first, points, LANES: tl.constexpr):
     """Points amid the two clouds: one of each, and how far the mean of some is from it.
 
     Sums about it lose nothing to cancellation, and for coinciding points it is the point exactly.
+
+    clouds: pointers to sources, targets, weights and mask.
     """
+    source, target, weights, mask = clouds
     dtype: tl.constexpr = source.dtype.element_ty
     lanes = tl.arange(0, LANES)
     own = points * 0
@@ -560,42 +572,120 @@ def _origin(source, target, weights, mask, first, points, LANES: tl.constexpr):
     return near_s, near_t, _divide3(middle_s, divisor), _divide3(middle_t, divisor)
 
 
+# ---- robust.py -----------------------------------------------------------------------------------
+
+
+@triton.jit
+def _factor(ratio, sharpness, LOSS: tl.constexpr):
+    """Rho' at |e|^2 / c^2: the factor of a match in the next fit."""
+    one = tl.full((), 1, ratio.dtype)
+    if LOSS == HUBER:
+        return _divide(one, _root(tl.maximum(ratio, one)))
+    elif LOSS == TUKEY:
+        inside = tl.maximum(1 - ratio, 0 * one)
+        return inside * inside
+    elif LOSS == GEMAN_MCCLURE:
+        inverse = _divide(one, 1 + ratio)
+        return inverse * inverse
+    elif LOSS == GNC_TLS:
+        high = sharpness * (sharpness + 1)
+        middle = _root(_divide(high, tl.maximum(ratio, 1e-30 * one))) - sharpness
+        return tl.minimum(tl.maximum(middle, 0 * one), one)
+    else:
+        return (ratio < 1).to(ratio.dtype)
+
+
+@triton.jit
+def _reweighted(s, t, w, pose, factors, at, inside, kept, LOSS: tl.constexpr):
+    """The weights times the factors, which are written if they are wanted."""
+    R, shift, per_c2, sharpness, sound = pose
+    e = _subtract3(_subtract3(t, shift), _matvec(R, s))
+    squared = _dot(e, e)
+    if LOSS == RESIDUALS:
+        tl.store(factors + at, tl.where(kept & (w > 0), squared, float("nan")), mask=inside)
+        return w
+    else:
+        factor = _factor(squared * per_c2, sharpness, LOSS)
+        if factors is not None:
+            tl.store(factors + at, tl.where(kept, tl.where(sound, factor, 0.0), 0.0), mask=inside)
+        return w * factor
+
+
+@triton.jit
+def _state_origin(note, dtype: tl.constexpr):
+    """The means of a cloud that has a fit, as `_origin` returns them, and its scale."""
+    mean_s, mean_t = _load3(note + 1), _load3(note + 4)
+    near_s, near_t = _to3(mean_s, dtype), _to3(mean_t, dtype)
+    # The rounding errors of the means, so that clouds far away are centred exactly.
+    rest_s = _to3(_subtract3(mean_s, _to3(near_s, tl.float64)), dtype)
+    rest_t = _to3(_subtract3(mean_t, _to3(near_t, tl.float64)), dtype)
+    return (near_s, near_t, rest_s, rest_t), tl.load(note + 34).to(dtype)
+
+
+@triton.jit
+def _frame(rotation, translation, factor, noise, sharpness, note, cloud, CUTOFF: tl.constexpr):
+    """A fit's pose in the frame of `_state_origin`, 1 / c^2, the sharpness, and if it is sound."""
+    dtype: tl.constexpr = rotation.dtype.element_ty
+    TINY: tl.constexpr = _TINY32 if dtype == tl.float32 else _TINY64
+    mean_s, mean_t, scale = _load3(note + 1), _load3(note + 4), tl.load(note + 34)
+    R = _to9(_load9(rotation + 9 * cloud), tl.float64)
+    if factor is not None:
+        R = _scale9(R, tl.load(factor + cloud).to(tl.float64))
+    shift = _add3(_to3(_load3(translation + 3 * cloud), tl.float64), _matvec(R, mean_s))
+    shift = _to3(_scale3(_subtract3(shift, mean_t), scale), dtype)
+    cutoff = CUTOFF * tl.maximum(tl.load(noise + cloud).to(tl.float64) * scale, TINY)
+    sharp = scale.to(dtype)
+    if sharpness is not None:
+        sharp = tl.load(sharpness + cloud)
+    return _to9(R, dtype), shift, (1 / (cutoff * cutoff)).to(dtype), sharp, _vanishing(R) == 0
+
+
 @triton.jit
 def _sums(
-    source,
-    target,
-    weights,
-    mask,
+    clouds,
     first,
     points,
+    begin,
+    step,
+    origin,
     unit,
+    pose,
+    factors,
     SPREAD: tl.constexpr,
+    LOSS: tl.constexpr,
     LANES: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
-    """Total, means and moments (times unit^2, not divided by the total) of a cloud, in float64.
+    """The sums of w, w s, w t, w p p^T (diagonal, rest) and w t s^T over points, in float64.
 
-    Every lane adds up points of its own, about a point amid the cloud; then lanes are added up.
+    Every lane adds up points of its own, about an origin and times the unit; then lanes are added
+    up.
 
-    SPREAD: "source" or "target", whose own moment to compute, or "none".
+    begin, step: which blocks of LANES points to sum.
+    origin: as `_origin` returns it.
+    pose: as `_frame` returns it; None with NO_LOSS.
+    factors: where the factor of each match is written, or None.
+    SPREAD: "source" or "target", whose own moment to compute; "trace", which is that of the
+        source's, as its first entry; or "none".
     """
+    source, target, weights, mask = clouds
     dtype: tl.constexpr = source.dtype.element_ty
-    near_s, near_t, middle_s, middle_t = _origin(
-        source, target, weights, mask, first, points, LANES
-    )
+    near_s, near_t, middle_s, middle_t = origin
     lanes = tl.arange(0, LANES)
     zero = tl.zeros((LANES,), dtype)
     none = (zero, zero, zero)
     total, sum_s, sum_t, X, Y = zero, none, none, none, none
     H = (none, none, none)
-    for begin in tl.range(0, points, LANES, loop_unroll_factor=UNROLL):
-        index = begin + lanes
+    for block in tl.range(begin, points, step, loop_unroll_factor=UNROLL):
+        index = block + lanes
         kept = _keep(mask, first, index, points)
         w = _weights(weights, first, index, kept, dtype)
         s = _subtract3(_less(source, first, index, kept, near_s), middle_s)
         t = _subtract3(_less(target, first, index, kept, near_t), middle_t)
         s = _where3(kept, _scale3(s, unit), none)
         t = _where3(kept, _scale3(t, unit), none)
+        if LOSS != NO_LOSS:
+            w = _reweighted(s, t, w, pose, factors, first + index, index < points, kept, LOSS)
         ws, wt = _scale3(s, w), _scale3(t, w)
         total += w
         sum_s, sum_t = _add3(sum_s, ws), _add3(sum_t, wt)
@@ -610,13 +700,55 @@ def _sums(
         elif SPREAD == "target":
             X = _add3(X, (wt[0] * t[0], wt[1] * t[1], wt[2] * t[2]))
             Y = _add3(Y, (wt[0] * t[1], wt[0] * t[2], wt[1] * t[2]))
-    whole = tl.sum(total.to(tl.float64), 0)
-    divisor = tl.where(whole == 0, 1.0, whole)
-    all_s, all_t = _sum3(sum_s), _sum3(sum_t)
-    off_s, off_t = _divide3(all_s, divisor), _divide3(all_t, divisor)
+        elif SPREAD == "trace":
+            X = (X[0] + _dot(ws, s), zero, zero)
     H = (_sum3(H[0]), _sum3(H[1]), _sum3(H[2]))
+    nil = _zero3(tl.float64)
+    diagonal, rest = nil, nil
+    if SPREAD == "trace":
+        diagonal = (tl.sum(X[0].to(tl.float64), 0), nil[1], nil[2])
+    elif SPREAD != "none":
+        diagonal, rest = _sum3(X), _sum3(Y)
+    return tl.sum(total.to(tl.float64), 0), _sum3(sum_s), _sum3(sum_t), diagonal, rest, H
+
+
+@triton.jit
+def _store_part(at, part):
+    """Write what `_sums` returns."""
+    total, sum_s, sum_t, diagonal, rest, H = part
+    tl.store(at, total)
+    _store3(at + 1, sum_s)
+    _store3(at + 4, sum_t)
+    _store3(at + 7, diagonal)
+    _store3(at + 10, rest)
+    _store9(at + 13, H)
+
+
+@triton.jit
+def _add_parts(at, there):
+    """The sums of a cloud from those of its parts, which begin at these places."""
+    x, y, z = _parts3(at + 13, there), _parts3(at + 16, there), _parts3(at + 19, there)
+    H = (_sum3(x), _sum3(y), _sum3(z))
+    total = tl.sum(tl.load(at, mask=there, other=0), 0)
+    sum_s, sum_t = _sum3(_parts3(at + 1, there)), _sum3(_parts3(at + 4, there))
+    return total, sum_s, sum_t, _sum3(_parts3(at + 7, there)), _sum3(_parts3(at + 10, there)), H
+
+
+@triton.jit
+def _parts3(at, there):
+    x = tl.load(at, mask=there, other=0)
+    y = tl.load(at + 1, mask=there, other=0)
+    return x, y, tl.load(at + 2, mask=there, other=0)
+
+
+@triton.jit
+def _centred(sums, origin, unit, SPREAD: tl.constexpr):
+    """Total, means and moments (times unit^2) of a cloud, in float64."""
+    near_s, near_t, middle_s, middle_t = origin
+    whole, all_s, all_t, diagonal, rest, H = sums
+    divisor = tl.where(whole == 0, 1.0, whole)
+    off_s, off_t = _divide3(all_s, divisor), _divide3(all_t, divisor)
     H = _subtract9(H, _outer(all_t, off_s))
-    diagonal, rest = _sum3(X), _sum3(Y)
     X = (
         (diagonal[0], rest[0], rest[1]),
         (rest[0], diagonal[1], rest[2]),
@@ -626,13 +758,16 @@ def _sums(
         X = _subtract9(X, _outer(all_s, off_s))
     elif SPREAD == "target":
         X = _subtract9(X, _outer(all_t, off_t))
+    elif SPREAD == "trace":
+        x, y, z = X
+        X = ((x[0] - _dot(all_s, off_s), x[1], x[2]), y, z)
     off_s, off_t = _divide3(off_s, unit.to(tl.float64)), _divide3(off_t, unit.to(tl.float64))
     mean_s = _add3(_to3(near_s, tl.float64), _to3(middle_s, tl.float64))
     mean_t = _add3(_to3(near_t, tl.float64), _to3(middle_t, tl.float64))
     # The means of nothing are 0.
     mean_s = _where3(whole == 0, _zero3(tl.float64), _add3(mean_s, off_s))
     mean_t = _where3(whole == 0, _zero3(tl.float64), _add3(mean_t, off_t))
-    return whole, mean_s, mean_t, X, H
+    return whole, mean_s, mean_t, _divide9(X, divisor), _divide9(H, divisor)
 
 
 @triton.jit
@@ -650,46 +785,69 @@ def _power_of_two(size):
 
 
 @triton.jit
+def _judge(total, X, H, unit, tries):
+    """The moments' size; 2 if it fits, otherwise one try more; and the unit to try then."""
+    SINGLE: tl.constexpr = unit.dtype == tl.float32
+    LOW: tl.constexpr = _LOW32 if SINGLE else _LOW64
+    HIGH: tl.constexpr = _HIGH32 if SINGLE else _HIGH64
+    UNIT: tl.constexpr = _UNIT32 if SINGLE else _UNIT64
+    size = tl.maximum(_largest9(X), _largest9(H))
+    size = tl.where((_vanishing(X) == 0) & (_vanishing(H) == 0), size, float("inf"))
+    fits = ((size > LOW) & (size < HIGH)) | (total == 0)
+    tries = tl.where(fits, 2, tries + 1)
+    other = tl.where(size < 1, UNIT, 1 / UNIT).to(unit.dtype)
+    return size, tries, tl.where(tries == 2, unit, other)
+
+
+@triton.jit
 def _scaled_sums(
-    source,
-    target,
-    weights,
-    mask,
+    clouds,
+    sums,
+    cloud,
     first,
     points,
+    parts,
+    note,
     SPREAD: tl.constexpr,
+    AGAIN: tl.constexpr,
     LANES: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
     """Total, means, moments times scale^2 and divided by the total, and the scale, in float64.
 
     For a cloud that is too large the scale is NaN, and so are its moments.
+
+    sums: of the cloud's parts, from `cloud_sums`; or None.
+    note: the cloud's state.
+    AGAIN: whether the sums are those of a robust round, about the means and in the unit of the
+        state; they are not summed again.
     """
-    dtype: tl.constexpr = source.dtype.element_ty
-    SINGLE: tl.constexpr = dtype == tl.float32
-    LOW: tl.constexpr = _LOW32 if SINGLE else _LOW64
-    HIGH: tl.constexpr = _HIGH32 if SINGLE else _HIGH64
-    UNIT: tl.constexpr = _UNIT32 if SINGLE else _UNIT64
-    LARGEST: tl.constexpr = _LARGEST32 if SINGLE else _LARGEST64
-    unit = tl.full((), 1, dtype)
+    dtype: tl.constexpr = clouds[0].dtype.element_ty
+    LARGEST: tl.constexpr = _LARGEST32 if dtype == tl.float32 else _LARGEST64
+    if AGAIN:
+        origin, unit = _state_origin(note, dtype)
+        tries = 1
+    else:
+        origin = _origin(clouds, first, points, LANES)
+        unit = tl.full((), 1, dtype)
+        tries = 0
     total = tl.full((), 0, tl.float64)
     mean_s, mean_t = _zero3(tl.float64), _zero3(tl.float64)
     X, H = _zero9(tl.float64), _zero9(tl.float64)
     size = total
-    tries = 0
-    while tries < 2:
-        total, mean_s, mean_t, X, H = _sums(
-            source, target, weights, mask, first, points, unit, SPREAD, LANES, UNROLL
-        )
-        divisor = tl.where(total == 0, 1.0, total)
-        X, H = _divide9(X, divisor), _divide9(H, divisor)
-        size = tl.maximum(_largest9(X), _largest9(H))
-        size = tl.where((_vanishing(X) == 0) & (_vanishing(H) == 0), size, float("inf"))
-        fits = ((size > LOW) & (size < HIGH)) | (total == 0)
-        tries = tl.where(fits, 2, tries + 1)
-        unit = tl.where(tries == 2, unit, tl.where(size < 1, UNIT, 1 / UNIT).to(dtype))
+    if sums is not None:
+        lanes = tl.arange(0, LANES)
+        added = _add_parts(sums + (cloud * parts + lanes) * _PART, lanes < parts)
+        total, mean_s, mean_t, X, H = _centred(added, origin, unit, SPREAD)
+        size, tries, unit = _judge(total, X, H, unit, tries)
+    if not AGAIN:
+        while tries < 2:
+            block = (clouds, first, points, 0, LANES, origin, unit)
+            added = _sums(*block, None, None, SPREAD, NO_LOSS, LANES, UNROLL)
+            total, mean_s, mean_t, X, H = _centred(added, origin, unit, SPREAD)
+            size, tries, unit = _judge(total, X, H, unit, tries)
     power = _power_of_two(size)
-    scale = unit.to(tl.float64) * power
+    scale = tl.where(size == 0, 1.0, unit.to(tl.float64) * power)
     limit = unit.to(tl.float64) * LARGEST
     far = (tl.maximum(_largest(mean_s), _largest(mean_t)) > LARGEST) | (size > limit * limit)
     scale = tl.where(far, float("nan"), scale)
@@ -703,10 +861,11 @@ def _scaled_sums(
 # Compiled once for all sizes, and for pointers wherever they point: cuda.py relies on that. (Nor
 # would it help to know of multiples of 16: weights would be read in an order of their own, and then
 # exchanged between threads.)
-_SIZES = ["points", "starts", "iterations"]
+_SIZES = ["points", "starts", "iterations", "parts"]
 _POINTERS = ["source", "target", "weights", "mask", "offsets", "start"]
 _POINTERS += ["rotation", "translation", "state", "g_rotation", "g_translation"]
-_POINTERS += ["d_source", "d_target", "d_weights", "d_start"]
+_POINTERS += ["d_source", "d_target", "d_weights", "d_start", "factor", "g_factor"]
+_POINTERS += ["sums", "noise", "sharpness", "factors"]
 
 
 @triton.jit
@@ -716,9 +875,17 @@ def nothing(pointer):
 
 
 @triton.jit
-def _best_translation(R, source_mean, target_mean):
-    moved = _matvec(_to9(R, tl.float64), source_mean)
+def _best_translation(R, factor, source_mean, target_mean):
+    moved = _scale3(_matvec(_to9(R, tl.float64), source_mean), factor.to(tl.float64))
     return _to3(_subtract3(target_mean, moved), R[0][0].dtype)
+
+
+@triton.jit
+def _best_factor(R, H, S):
+    """The scale of a similarity, tr(R^T H) / tr(S), at least 0; 1 for a source without extent."""
+    extent, along = _trace(S), _inner(R, H)
+    ratio = _divide(along, tl.where(extent == 0, 1.0, extent))
+    return tl.where(extent == 0, 1 + (along - along), tl.where(ratio < 0, 0.0, ratio))
 
 
 @triton.jit
@@ -751,24 +918,30 @@ def pose_head_forward(
     start,  # (clouds, starts, 3, 3): rotations if START is "given", turns if "perturbed", or None
     rotation,  # (clouds, poses, 3, 3): Kabsch's unless START is "given", then the refined
     translation,  # (clouds, poses, 3)
-    state,  # (clouds, 34), float64
+    state,  # (clouds, 35), float64
+    factor,  # (clouds,): the scale of a similarity, or None
+    sums,  # (clouds, parts, 22), float64, from `cloud_sums`; or None
     points,
     starts,
     iterations,
+    parts,
+    SPREAD: tl.constexpr,  # whose own moment is needed: see `_sums`
     TARGET: tl.constexpr,
     START: tl.constexpr,
     REFINE: tl.constexpr,  # whether there are iterations
+    AGAIN: tl.constexpr,  # whether this is a round of a robust fit: see `_scaled_sums`
     LANES: tl.constexpr,  # points at a time: one a thread
     UNROLL: tl.constexpr,
 ):
     """Fit one cloud."""
     dtype: tl.constexpr = source.dtype.element_ty
     EPS: tl.constexpr = _EPS32 if dtype == tl.float32 else _EPS64
-    SPREAD: tl.constexpr = ("target" if TARGET else "source") if REFINE else "none"
     cloud = tl.program_id(0).to(tl.int64)
     first, own = _extent(offsets, cloud, points)
+    note = state + cloud * _STATE
+    clouds = (source, target, weights, mask)
     total, source_mean, target_mean, X, H, scale = _scaled_sums(
-        source, target, weights, mask, first, own, SPREAD, LANES, UNROLL
+        clouds, sums, cloud, first, own, parts, note, SPREAD, AGAIN, LANES, UNROLL
     )
     if offsets is not None:
         fine = _in_order(offsets, cloud, points)
@@ -776,22 +949,28 @@ def pose_head_forward(
         H = _scale9(H, tl.where(fine, 1.0, float("nan")))
         source_mean = _scale3(source_mean, tl.where(fine, 1.0, float("nan")))
     X, H = _to9(X, dtype), _to9(H, dtype)
-    note = state + cloud * _STATE
     tl.store(note, total)
-    tl.store(note + 34, scale)
+    if not AGAIN:
+        tl.store(note + 34, scale)
     _store3(note + 1, source_mean)
     _store3(note + 4, target_mean)
     _store9(note + 16, _to9(H, tl.float64))
+    if SPREAD != "none":
+        _store9(note + 7, _to9(X, tl.float64))
+    one = tl.full((), 1, dtype)
     R = H
     here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
         R = _nearest_rotation(H, EPS)
         _store9(rotation + 9 * here, R)
-        _store3(translation + 3 * here, _best_translation(R, source_mean, target_mean))
+        scaled = one
+        if factor is not None:
+            scaled = _best_factor(R, H, X)
+            tl.store(factor + cloud, scaled)
+        _store3(translation + 3 * here, _best_translation(R, scaled, source_mean, target_mean))
         here += 1
     if REFINE:
         P = _spread_inverse(X, EPS)
-        _store9(note + 7, _to9(X, tl.float64))
         _store9(note + 25, _to9(P, tl.float64))
         for k in range(starts):
             now = _start_rotation(start, cloud * starts + k, R, START)
@@ -799,12 +978,57 @@ def pose_head_forward(
                 now = _step(H, P, now, TARGET)
                 at = here + i * starts + k
                 _store9(rotation + 9 * at, now)
-                offset = _best_translation(now, source_mean, target_mean)
+                offset = _best_translation(now, one, source_mean, target_mean)
                 _store3(translation + 3 * at, offset)
 
 
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_POINTERS)
+def cloud_sums(
+    source,
+    target,
+    weights,
+    mask,
+    offsets,
+    rotation,  # the pose and state of the fit before; None with NO_LOSS
+    translation,
+    factor,
+    noise,  # (clouds,)
+    sharpness,  # (clouds,), of GNC_TLS
+    state,
+    factors,  # (clouds, points): where factors are written, or squared errors; or None
+    sums,  # (clouds, parts, 22)
+    points,
+    SPREAD: tl.constexpr,
+    LOSS: tl.constexpr,
+    CUTOFF: tl.constexpr,  # of the loss, in standard deviations of the noise
+    LANES: tl.constexpr,
+    UNROLL: tl.constexpr,
+):
+    """The sums of some blocks of a cloud, for `pose_head_forward`.
+
+    Program (c, j) of (clouds, parts) has blocks j, j + parts, j + 2 parts, ...
+    """
+    dtype: tl.constexpr = source.dtype.element_ty
+    cloud = tl.program_id(0).to(tl.int64)
+    clouds = (source, target, weights, mask)
+    part, parts = tl.program_id(1), tl.num_programs(1)
+    first, own = _extent(offsets, cloud, points)
+    if LOSS == NO_LOSS:
+        origin = _origin(clouds, first, own, LANES)
+        unit, pose = tl.full((), 1, dtype), None
+    else:
+        note = state + cloud * _STATE
+        origin, unit = _state_origin(note, dtype)
+        pose = _frame(rotation, translation, factor, noise, sharpness, note, cloud, CUTOFF)
+    begin, step = part * LANES, parts * LANES
+    found = _sums(
+        clouds, first, own, begin, step, origin, unit, pose, factors, SPREAD, LOSS, LANES, UNROLL
+    )
+    _store_part(sums + (cloud * parts + part) * _PART, found)
+
+
 @triton.jit
-def _gather(R, source_mean, g_rotation, g_translation, at):
+def _gather(R, factor, source_mean, g_rotation, g_translation, at):
     """The gradient at a rotation, its own and through the translation; and at the two means."""
     dtype: tl.constexpr = R[0][0].dtype
     G = _zero9(dtype)
@@ -813,8 +1037,8 @@ def _gather(R, source_mean, g_rotation, g_translation, at):
         G = _load9(g_rotation + 9 * at)
     if g_translation is not None:
         at_t = _load3(g_translation + 3 * at)
-        at_s = _scale3(_matvec(_transpose(R), at_t), -1.0)
-        G = _subtract9(G, _outer(at_t, source_mean))
+        at_s = _scale3(_matvec(_transpose(R), at_t), -factor)
+        G = _subtract9(G, _outer(_scale3(at_t, factor), source_mean))
     return G, at_s, at_t
 
 
@@ -830,6 +1054,8 @@ def pose_head_backward(
     state,  # all as forward left them
     g_rotation,  # gradients at forward's results, or None
     g_translation,
+    factor,  # as forward left it, or None
+    g_factor,
     d_source,  # where gradients are wanted, or None
     d_target,
     d_weights,
@@ -851,17 +1077,21 @@ def pose_head_backward(
     cloud = tl.program_id(0).to(tl.int64)
     note = state + cloud * _STATE
     total = tl.load(note)
-    means = _load3(note + 1), _load3(note + 4)
-    source_mean, target_mean = _to3(means[0], dtype), _to3(means[1], dtype)
+    origin, scale = _state_origin(note, dtype)
+    source_mean, target_mean, rest_s, rest_t = origin
     H = _to9(_load9(note + 16), dtype)
     at_R, d_H, d_X = _zero9(dtype), _zero9(dtype), _zero9(dtype)
     at_s, at_t = _zero3(dtype), _zero3(dtype)
     present = at_s[0]
     R = H
+    one = tl.full((), 1, dtype)
     here = _first_pose(cloud, starts, iterations, START)
     if START != "given":
         R = _load9(rotation + 9 * here)
-        at_R, at_s, at_t = _gather(R, source_mean, g_rotation, g_translation, here)
+        scaled = one
+        if factor is not None:
+            scaled = tl.load(factor + cloud)
+        at_R, at_s, at_t = _gather(R, scaled, source_mean, g_rotation, g_translation, here)
         here += 1
 
     if REFINE:
@@ -881,7 +1111,7 @@ def pose_head_backward(
                 # (Before the first iteration there is the start; what is read then is not used.)
                 before = _load9(rotation + 9 * tl.maximum(at - starts, 0))
                 before = _where9(back == iterations - 1, first, before)
-                G, more_s, more_t = _gather(after, source_mean, g_rotation, g_translation, at)
+                G, more_s, more_t = _gather(after, one, source_mean, g_rotation, g_translation, at)
                 k_s, k_t = _add3(k_s, more_s), _add3(k_t, more_t)
                 pull = _add3(pull, _torque(after, G))
                 pull, more_H, more_P = _unstep(H, P, before, after, pull, TARGET)
@@ -903,6 +1133,17 @@ def pose_head_backward(
         fine = _vanishing(P) == 0
         d_X = _where9(fine, d_X, _zero9(dtype))
         present = tl.where(fine, _inner(d_X, X), 0.0)
+    if factor is not None:
+        # factor = tr(R^T H) / tr(S). A turn of R leaves it as it is.
+        X = _to9(_load9(note + 7), dtype)
+        extent, g = _trace(X), -_dot(at_t, _matvec(R, source_mean))
+        if g_factor is not None:
+            g += tl.load(g_factor + cloud)
+        follows = (extent > 0) & (_inner(R, H) >= 0)
+        g = tl.where(follows, _divide(g, tl.where(follows, extent, 1.0)), 0.0)
+        d_H = _scale9(R, g)
+        d_X = _plus_diagonal(d_X, -g * scaled)
+        present = _inner(d_X, X)
     if START != "given":
         d_H = _add9(d_H, _turn(R, H, at_R, EPS))
     present += _inner(d_H, H)
@@ -910,7 +1151,6 @@ def pose_head_backward(
     # With p the points of the cloud whose spread is in use and o the other's, less their means and
     # times the scale, the gradient is  share (A p + B^T o + at_p)  at p  and  share (B p + at_o)
     # at o; and that at the points themselves is scale times it.
-    scale = tl.load(note + 34).to(dtype)
     A = _add9(d_X, _transpose(d_X))
     at_s, at_t = _divide3(at_s, scale), _divide3(at_t, scale)
     if TARGET:
@@ -919,9 +1159,6 @@ def pose_head_backward(
         B, at_p, at_o = d_H, at_s, at_t
     B_t = _transpose(B)
     share = _divide(tl.full((), 1, dtype), total.to(dtype))
-    # The rounding errors of the means, so that clouds far away are centred exactly.
-    rest_s = _to3(_subtract3(means[0], _to3(source_mean, tl.float64)), dtype)
-    rest_t = _to3(_subtract3(means[1], _to3(target_mean, tl.float64)), dtype)
     begin, points = _extent(offsets, cloud, points)
     # A cloud that is empty or unsound has no points that count, and all their gradients are 0.
     reach = tl.where((_vanishing(H) == 0) & (total > 0), points, 0)
