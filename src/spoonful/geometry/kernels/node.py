@@ -5,8 +5,8 @@ pose_head_triton.py. Derivatives of derivatives, and gradients that are themselv
 traced, are taken through the reference instead. So is the gradient of a robust fit on a GPU.
 """
 
-# Without `from __future__ import annotations`: torch 2.4 cannot read the types of a custom
-# operation from text.
+# Without `from __future__ import annotations`, as all files with custom operators: torch 2.4 cannot
+# read types from text.
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -292,8 +292,7 @@ def _run(
     name, names = entry
     source = tensors[0]
     if torch.compiler.is_compiling():
-        operator = _forward if entry is _FORWARD else _backward
-        operator(*tensors[:4], *tensors[5:], *plan, *size)  # without offsets
+        _OPERATORS[name](*tensors[:4], *tensors[5:], *plan, *size)  # without offsets
         return
     run = cuda.launch if source.is_cuda else library.call
     run(name, plan, size, dict(zip(names, tensors, strict=True)))
@@ -311,60 +310,29 @@ def _dense(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 # ---- For torch.compile: the two kernels as operators, which write into tensors that they get -----
 
 
-@torch.library.custom_op(
-    "spoonful::pose_head_forward", mutates_args=("rotation", "translation", "factor", "state")
-)
-def _forward(
-    source: Tensor,
-    target: Tensor,
-    weights: Tensor | None,
-    mask: Tensor | None,
-    start: Tensor | None,
-    rotation: Tensor,
-    translation: Tensor,
-    factor: Tensor | None,
-    state: Tensor,
-    iterations: int,
-    form: str,
-    kind: str,
-    scaled: bool,
-    clouds: int,
-    points: int,
-    starts: int,
-) -> None:
-    plan, size = Plan(iterations, form, kind, scaled), (clouds, points, starts)  # type: ignore[arg-type]
-    given = source, target, weights, mask, None, start
-    _run(_FORWARD, plan, size, *given, rotation, translation, factor, state)
+def _operator(entry: tuple[str, tuple[str, ...]], *written: str) -> Callable[..., None]:
+    """An operator of torch that takes all tensors of an entry but offsets, a plan and a size."""
+    name, names = entry
+    schema = [
+        f"Tensor({chr(97 + i)}!)? {each}" if each in written else f"Tensor? {each}"
+        for i, each in enumerate(names)
+        if each != "offsets"
+    ]
+    numbers = "int iterations, str form, str kind, bool scaled, int clouds, int size, int starts"
+
+    def run(*arguments: Any) -> None:
+        tensors, plan, size = arguments[:-7], Plan(*arguments[-7:-3]), arguments[-3:]
+        _run(entry, plan, size, *tensors[:4], None, *tensors[4:])
+
+    return torch.library.custom_op(
+        f"spoonful::{name}",
+        run,
+        mutates_args=written,
+        schema=f"({', '.join(schema)}, {numbers}) -> ()",
+    )
 
 
-@torch.library.custom_op(
-    "spoonful::pose_head_backward", mutates_args=("d_source", "d_target", "d_weights", "d_start")
-)
-def _backward(
-    source: Tensor,
-    target: Tensor,
-    weights: Tensor | None,
-    mask: Tensor | None,
-    start: Tensor | None,
-    rotation: Tensor,
-    factor: Tensor | None,
-    state: Tensor,
-    g_rotation: Tensor | None,
-    g_translation: Tensor | None,
-    g_factor: Tensor | None,
-    d_source: Tensor | None,
-    d_target: Tensor | None,
-    d_weights: Tensor | None,
-    d_start: Tensor | None,
-    iterations: int,
-    form: str,
-    kind: str,
-    scaled: bool,
-    clouds: int,
-    points: int,
-    starts: int,
-) -> None:
-    plan, size = Plan(iterations, form, kind, scaled), (clouds, points, starts)  # type: ignore[arg-type]
-    given = source, target, weights, mask, None, start, rotation, factor, state
-    gradients = g_rotation, g_translation, g_factor, d_source, d_target, d_weights, d_start
-    _run(_BACKWARD, plan, size, *given, *gradients)
+_OPERATORS = {
+    "pose_head_forward": _operator(_FORWARD, "rotation", "translation", "factor", "state"),
+    "pose_head_backward": _operator(_BACKWARD, "d_source", "d_target", "d_weights", "d_start"),
+}
