@@ -196,7 +196,7 @@ def compile_kernels(size: str, iterations: int, device: str) -> None:
     refining(iterations, leaves)[1]()
     step(kabsch, leaves)()
     step(similarity, leaves)()
-    robust_kabsch(*leaves, noise=0.1, rounds=1)
+    robust_kabsch(*leaves, noise=0.1, rounds=2)
     refining(0, leaves)[1]()
 
 

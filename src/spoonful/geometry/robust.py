@@ -176,7 +176,7 @@ def _compiled(
     rounds: int,
     scaled: bool,
 ) -> Sequence[Tensor]:
-    """As `_in_torch`. On a GPU nothing of the size of the clouds is allocated but the factors."""
+    """As `_in_torch`. On a GPU the rounds allocate nothing as large as the clouds but factors."""
 
     def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, *at: Any) -> Any:
         ready = prepared(Matched(source, target, weights, mask))
