@@ -219,7 +219,8 @@ def _plus_diagonal(A, d):
 @triton.jit
 def _vanishing(A):
     """0, but NaN if anything in A is NaN or inf."""
-    x, y, z = _subtract9(A, A)
+    # Not A - A: if an entry is a product, a fused `a b - a b` is the rounding error of `a b`.
+    x, y, z = _scale9(A, 0.0)
     return (x[0] + x[1] + x[2]) + (y[0] + y[1] + y[2]) + (z[0] + z[1] + z[2])
 
 
@@ -885,7 +886,7 @@ def _best_factor(R, H, S):
     """The scale of a similarity, tr(R^T H) / tr(S), at least 0; 1 for a source without extent."""
     extent, along = _trace(S), _inner(R, H)
     ratio = _divide(along, tl.where(extent == 0, 1.0, extent))
-    return tl.where(extent == 0, 1 + (along - along), tl.where(ratio < 0, 0.0, ratio))
+    return tl.where(extent == 0, 1 + 0 * along, tl.where(ratio < 0, 0.0, ratio))
 
 
 @triton.jit
