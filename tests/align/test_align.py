@@ -26,7 +26,7 @@ pytest.importorskip("gtsam", reason="needs the extra align")
 from spoonful.align import folder as folder_module
 from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
-from spoonful.align.inputs import list_scans, scan_names
+from spoonful.align.inputs import list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import voxel_mean, write
 from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
@@ -454,6 +454,19 @@ def test_bad_input_is_refused_with_the_name_of_what_is_wrong(tmp_path: Path) -> 
         align([one, two], tmp_path / "out", up="w")
     with pytest.raises(ValueError, match="out must not contain the scans"):
         align([one, two], tmp_path)
+
+
+def test_tables_in_a_folder_are_scans_only_if_there_are_no_others(tmp_path: Path) -> None:
+    tables = [tmp_path / "a.csv", tmp_path / "b.txt"]
+    for path in tables:
+        path.write_text("0 0 0\n1 0 0\n0 1 0\n")
+    assert list_scans([tmp_path]) == tables
+    assert tables_left_out([tmp_path]) == []
+    scans = [tmp_path / "c.ply", tmp_path / "d.ply"]
+    for path in scans:
+        write_cloud(path, Cloud(torch.rand(50, 3)))
+    assert list_scans([tmp_path]) == scans
+    assert tables_left_out([tmp_path, scans[0]]) == tables
 
 
 def test_a_full_disk_stops_the_run_and_is_no_unreadable_scan(

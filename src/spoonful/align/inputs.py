@@ -11,15 +11,16 @@ from typing import Any
 
 from spoonful.data.clouds.formats import FORMATS
 
-# Tables in a folder are more often notes than scans: they are taken only by name.
-_IN_FOLDERS = tuple(suffix for suffix in FORMATS if suffix not in (".txt", ".csv", ".npz"))
+# Beside scans of other formats, tables in a folder are more often notes than scans.
+_TABLES = (".txt", ".csv", ".npz")
 
 
 def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The files that are meant: files themselves, those of a folder, and those of a list.
 
     A `.txt` file whose first line names an existing file is a list: one file per line, relative
-    to the list's folder. Of a folder, all files of scans are taken except .txt, .csv and .npz.
+    to the list's folder. Of a folder, all files of scans are taken; .txt, .csv and .npz only if
+    it has no others.
 
     Raises:
         ValueError: there are fewer than two scans.
@@ -28,11 +29,10 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: list[Path] = []
     for given in map(Path, inputs):
         if given.is_dir():
-            inside = (path for path in given.iterdir() if path.suffix.lower() in _IN_FOLDERS)
-            own = sorted((path for path in inside if path.is_file()), key=_natural)
-            if not own:
-                raise ValueError(f"{given}: the folder has no scans ({', '.join(_IN_FOLDERS)})")
-            found += own
+            own, tables = _inside(given)
+            if not own and not tables:
+                raise ValueError(f"{given}: the folder has no scans ({', '.join(FORMATS)})")
+            found += own or tables
         elif not given.exists():
             raise FileNotFoundError(f"{given}: no such file or folder")
         else:
@@ -41,6 +41,20 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     if len(unique) < 2:
         raise ValueError(f"give at least two scans, got {len(unique)}")
     return unique
+
+
+def tables_left_out(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The tables in folders that `list_scans` does not take for scans."""
+    inside = [_inside(Path(given)) for given in inputs if Path(given).is_dir()]
+    return [path for own, tables in inside if own for path in tables]
+
+
+def _inside(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The scans in a folder, and the tables, which may be notes; each in natural order."""
+    files = [path for path in folder.iterdir() if path.suffix.lower() in FORMATS if path.is_file()]
+    tables = [path for path in files if path.suffix.lower() in _TABLES]
+    own = [path for path in files if path.suffix.lower() not in _TABLES]
+    return sorted(own, key=_natural), sorted(tables, key=_natural)
 
 
 def scan_names(paths: Sequence[Path]) -> dict[str, Path]:

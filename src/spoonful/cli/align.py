@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spoonful.align.folder import ORDERS, WORK, Aligned, align, plan
-from spoonful.align.inputs import list_scans
+from spoonful.align.inputs import list_scans, tables_left_out
 from spoonful.align.outputs import summary, write
 from spoonful.cli.answer import line
 from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit, UpAxis
@@ -139,7 +139,7 @@ def align_command(
     if as_json:
         typer.echo(json.dumps(summary(found) | {"written": list(map(str, written))}, indent=1))
     else:
-        _show(found, written)
+        _show(found, written, [path.name for path in tables_left_out(scans)])
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
 
@@ -148,7 +148,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
 
 
-def _show(found: Aligned, written: list[Path]) -> None:
+def _show(found: Aligned, written: list[Path], tables: list[str]) -> None:
     """Print the groups, the pairs by status, the doubts and the files."""
     console = Console(soft_wrap=True, highlight=False)
     for k, group in enumerate(found.groups, start=1):
@@ -166,6 +166,9 @@ def _show(found: Aligned, written: list[Path]) -> None:
     line(console, "pairs", ", ".join(counts), "bold")
     for name, original in found.copies.items():
         line(console, "note", f"{name} is a copy of {original}", "dim")
+    if tables:
+        text = f"not taken for scans: {_some(tables)}; name tables on the command line to add them"
+        line(console, "note", text, "dim")
     for doubt in found.doubts:
         line(console, "doubtful", doubt, "yellow")
     for path in written:
