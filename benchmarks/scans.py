@@ -12,11 +12,13 @@ SCANS is a folder with
 - `pairs`: `NAME.npz` with `src`, `ref` and `T`, and `index.json` with the tolerances. The
   distance is that of the source's centroid.
 
-Two more sets need no files, or the same ones:
+More sets need no files, or the same ones:
 - `room 40%` and `room 30%`: bare rooms with boxes. Each scan is one end of the room, with 5 mm
   noise, and the two share that part of its length. Right is within 5 degrees and 0.2 m.
 - `apart`: pairs that share nothing (fragments of which less than 0.03 overlap, and fragments
   against bunny scans, brought to one size). Every pose is wrong, and should be doubted.
+- `lumps` and `lumps, apart`: objects made of seven balls, with 2 mm noise. Two views share 0.4 to
+  0.7 of one object, or two whole objects share nothing. Right is within 5 degrees and 5 cm.
 - `simulated`: `--simulated` pairs of each of ten kinds of scene and sensor, by
   `spoonful.data.simulate`. In every fourth the two scans are of different scenes. Pairs that
   another pose explains as well, that overlap by less than 0.1, or that share nothing are counted
@@ -72,11 +74,12 @@ from spoonful.pipeline import register
 from spoonful.pipeline.alignment import Matches
 from spoonful.pipeline.scale import refine_scale
 
-SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "apart", "simulated")
+SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "lumps", "apart")
+SETS += ("simulated",)
 # Kinds of scenes and sensors that are simulated.
 SIMULATED = tuple((kind, "camera") for kind in ("room", "corridor", "table", "building", "hall"))
 SIMULATED += tuple((kind, "lidar") for kind in ("room", "corridor", "hall", "facade", "building"))
-ROOMS = 12  # of each kind
+ROOMS, LUMPS = 12, 20  # of each kind
 
 
 class Pair(NamedTuple):
@@ -135,6 +138,7 @@ def pairs(
         "pairs": lambda: listed(root),
         "room 40%": lambda: rooms("room 40%", 0.4),
         "room 30%": lambda: rooms("room 30%", 0.3),
+        "lumps": lumps,
         "apart": lambda: strangers(root),
     }
     for kind in SETS:
@@ -230,6 +234,31 @@ def room(rng: np.random.Generator, share: float, count: int = 60_000) -> tuple[C
         along = points[:, 0] / size[0] if reach > 0 else 1 - points[:, 0] / size[0]
         clouds.append(Cloud(torch.from_numpy(points[along < (1 + share) / 2][:count])))
     return clouds[0], clouds[1]
+
+
+def lumps() -> Iterator[Pair]:
+    for k in range(2 * LUMPS):
+        rng = np.random.default_rng([k, 7])
+        balls = [(rng.normal(size=(7, 3)) * 0.4, rng.uniform(0.2, 0.5, 7)) for _ in range(2)]
+        apart = k % 2 == 1
+        side = 0 if apart else 1
+        source, target = lump(rng, *balls[0], side), lump(rng, *balls[apart], -side)
+        kind, truth = ("lumps, apart", None) if apart else ("lumps", np.eye(4))
+        about = source.points.mean(0).numpy()
+        yield Pair(kind, str(k), source, target, truth, 5.0, 0.05, 0.02, about, "lumps")
+
+
+def lump(rng: np.random.Generator, centers: np.ndarray, radii: np.ndarray, side: int) -> Cloud:
+    """The surface of balls that run into each other, without the end on one side (or whole: 0)."""
+    which = rng.choice(len(radii), 30_000, p=radii**2 / (radii**2).sum())
+    out = rng.normal(size=(len(which), 3))
+    out /= np.linalg.norm(out, axis=1, keepdims=True)
+    points = centers[which] + radii[which, None] * out
+    depth = np.linalg.norm(points[:, None] - centers, axis=2) - radii
+    points = points[depth.min(1) > -1e-6]
+    along = side * points[:, 0]
+    kept = along <= np.quantile(along, rng.uniform(0.7, 0.85))
+    return Cloud(torch.from_numpy(points + 0.002 * rng.normal(size=points.shape))[kept])
 
 
 def strangers(root: Path) -> Iterator[Pair]:
