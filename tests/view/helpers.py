@@ -24,7 +24,7 @@ COUNT = """
   const { data } = copy.getImageData(0, 0, view.width, view.height);
   const seen = { orange: 0, blue: 0, green: 0, background: 0 };
   for (let i = 0; i < data.length; i += 4) {
-    const [r, g, b] = data.subarray(i, i + 3);
+    const r = data[i], g = data[i + 1], b = data[i + 2];
     if (r > b + 50 && r > g + 20) seen.orange++;
     else if (b > r + 50 && b > g + 20) seen.blue++;
     else if (g > r + 30 && g > b + 15) seen.green++;
