@@ -74,7 +74,7 @@ def fork(run: Callable[[], object]) -> int:
 
 
 def fork_two(run: Callable[[int], None], *, seconds: int = 300) -> None:
-    """Run `run(0)` and `run(1)` in two forks; exit with 1 unless both succeed."""
+    """Run `run(0)` and `run(1)` in two forks; exit with 1 if one of them fails."""
 
     def one(rank: int) -> Callable[[], None]:
         def begin() -> None:
@@ -85,4 +85,5 @@ def fork_two(run: Callable[[int], None], *, seconds: int = 300) -> None:
 
     children = [fork(one(rank)) for rank in range(2)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    sys.exit(codes != [0, 0])
+    if codes != [0, 0]:
+        sys.exit(1)

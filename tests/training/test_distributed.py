@@ -12,27 +12,31 @@ from training.small import blobs, small
 from training.two_processes import NETS
 
 
-def in_two_processes(folder: Path, net: str) -> list[dict]:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    run_script(Path(__file__).with_name("two_processes.py"), port, folder, net)
+        return free.getsockname()[1]
+
+
+def log(folder: Path) -> list[dict]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", NETS)
-def test_one_and_two_processes_have_the_same_loss_curve(tmp_path, net):
-    two = in_two_processes(tmp_path / "two", net)
-    train(small(*NETS[net]), corpus=blobs(), out=tmp_path / "one", quiet=True)
-    one = [json.loads(line) for line in (tmp_path / "one" / "log.jsonl").read_text().splitlines()]
-    assert len(one) == len(two) > 1
-    for a, b in zip(one, two, strict=True):
-        assert b["loss"] == pytest.approx(a["loss"], abs=1e-4)
-        assert b["gradient_norm"] == pytest.approx(a["gradient_norm"], rel=1e-3)
-        for name, value in a["validation"].items():
-            if "median" not in name:  # those are the first process' own
-                assert b["validation"][name] == pytest.approx(value, rel=1e-4, abs=1e-3)
+def test_one_and_two_processes_have_the_same_loss_curve(tmp_path):
+    # One script for all networks: it imports torch once.
+    script = Path(__file__).with_name("two_processes.py")
+    run_script(script, tmp_path / "two", *(free_port() for _ in NETS))
+    for net, settings in NETS.items():
+        train(small(*settings), corpus=blobs(), out=tmp_path / "one" / net, quiet=True)
+        one, two = (log(tmp_path / name / net) for name in ("one", "two"))
+        assert len(one) == len(two) > 1, net
+        for a, b in zip(one, two, strict=True):
+            assert b["loss"] == pytest.approx(a["loss"], abs=1e-4), net
+            assert b["gradient_norm"] == pytest.approx(a["gradient_norm"], rel=1e-3), net
+            for name, value in a["validation"].items():
+                if "median" not in name:  # those are the first process' own
+                    assert b["validation"][name] == pytest.approx(value, rel=1e-4, abs=1e-3), net
 
 
 def test_batches_that_do_not_divide_are_refused(monkeypatch):

@@ -1,9 +1,10 @@
-"""Two processes that train one model: `python THIS_FILE PORT FOLDER MODEL`."""
+"""Two processes that train each model: `python THIS_FILE FOLDER PORT PORT`."""
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 import torch
 
@@ -17,15 +18,16 @@ NETS = {
 }
 
 
-def main(port: str, folder: str, net: str, rank: int) -> None:
+def main(folder: str, net: str, port: str, rank: int) -> None:
     """What torchrun would start, in its environment."""
     torch.set_num_threads(1)
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-    train(small(*NETS[net]), corpus=blobs(), out=folder, quiet=True)
+    train(small(*NETS[net]), corpus=blobs(), out=f"{folder}/{net}", quiet=True)
 
 
 if __name__ == "__main__":
-    import torch._dynamo  # torch.optim imports it in its first step; once for both processes
+    import torch._dynamo  # torch.optim imports it in its first step; once for all processes
 
-    fork_two(lambda rank: main(*sys.argv[1:4], rank))
+    for net, port in zip(NETS, sys.argv[2:], strict=True):
+        fork_two(partial(main, sys.argv[1], net, port))
