@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from io import StringIO
 
@@ -136,16 +134,3 @@ def test_what_cannot_work_is_said_before_the_work(run, words, message):
 def test_a_device_that_is_not_there_is_the_users_mistake():
     with pytest.raises(ValueError, match="--device cuda:1: torch finds no CUDA device here"):
         evaluate.pick_device("cuda:1")
-
-
-@pytest.mark.slow
-def test_evaluation_needs_no_package_of_the_command():
-    code = (
-        "import sys; sys.modules.update(typer=None, rich=None, h5py=None, safetensors=None); "
-        "from spoonful.evaluation import evaluate, methods; from spoonful.data import protocols; "
-        "import torch; from spoonful.data.corpus import Corpus; "
-        "toys = Corpus('toys', torch.rand(2, 1024, 3), None, torch.zeros(2).long(), ('toy',)); "
-        "print(len(evaluate(methods.get('truth'), protocols.get('dcp-clean'), toys)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "2"

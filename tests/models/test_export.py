@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from data.corpora import blobs
 from models.helpers import make_batch, small_dcp, small_rpmnet
 from scripts import load_benchmark
 from spoonful.extras import MissingExtra
@@ -120,6 +121,7 @@ def test_the_benchmark_says_how_far_the_programs_poses_are_from_torchs(tmp_path,
 
     runtime = pytest.importorskip("onnxruntime")
     script = load_benchmark("export")
+    monkeypatch.setattr(script.corpora, "load", lambda name, split: blobs(4))
     monkeypatch.setattr(runtime, "InferenceSession", Session)
     monkeypatch.setattr(script.shipped, "load", lambda name: Centroids().eval())
     monkeypatch.setattr(script, "save_program", lambda model, file, points: file.write_text("x"))

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -86,14 +84,3 @@ def test_spoonful_train_shows_what_was_learned(tmp_path, flags, capsys):
     assert (folder / "best.safetensors").is_file()
     help_text = app(["sweep", "--help"], standalone_mode=False)
     assert help_text is None or "refine.iterations" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_training_imports_nothing_but_torch():
-    unwanted = ["typer", "rich", "yaml", "tensorboard", "h5py", "safetensors", "ray", "pooch"]
-    code = (
-        "import sys, torch; before = set(sys.modules); import spoonful.training.__main__; "
-        f"print([m for m in {unwanted} if m in sys.modules and m not in before])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
