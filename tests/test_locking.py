@@ -46,6 +46,7 @@ def test_the_second_process_learns_who_holds_the_folder_and_a_kill_frees_it(tmp_
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.slow
 def test_of_many_processes_that_start_at_once_one_gets_the_folder(tmp_path):
     read, write = os.pipe()
 

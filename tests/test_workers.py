@@ -26,7 +26,7 @@ def do(what, value=None):
 """
 
 
-@pytest.fixture(params=["warm", "plain"])
+@pytest.fixture(params=[pytest.param("warm", marks=pytest.mark.slow), "plain"])
 def worker(request, tmp_path, monkeypatch):
     (tmp_path / "functions_of_a_worker.py").write_text(FUNCTIONS)
     if request.param == "plain":

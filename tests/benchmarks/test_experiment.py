@@ -212,6 +212,7 @@ def test_a_signal_in_training_stops_all_runs_says_so_and_loses_nothing(
     assert ran(tmp_path, corpora_folder, todo)[0] == []
 
 
+@pytest.mark.slow
 def test_a_signal_in_a_test_waits_for_its_file_and_begins_no_other_run(
     tmp_path, corpora_folder, monkeypatch
 ):

@@ -196,6 +196,7 @@ def test_a_library_that_fails_leaves_the_pose_at_its_start(monkeypatch, tmp_path
     assert found.inlier_ratio is not None
 
 
+@pytest.mark.slow
 def test_a_library_that_hangs_is_stopped_and_the_rest_of_a_batch_goes_on(monkeypatch, tmp_path):
     body = "if source[0, 0] > 90: time.sleep(60)\nreturn np.eye(4), 'ok'"
     method = replace(stand_in(monkeypatch, tmp_path, body), seconds=2)

@@ -174,6 +174,7 @@ def test_normals_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["dcp-twice-sampled", "rpm-crop", "rpm-crop-once-sampled"])
+@pytest.mark.slow
 def test_nothing_waits_for_the_device(name: str) -> None:
     """Fake tensors have no values: reading one, as waiting for a device does, is an error."""
     card = replace(protocols.get(name), categories="all")

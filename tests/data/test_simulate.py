@@ -182,6 +182,7 @@ def test_scans_apart_share_nothing() -> None:
     assert not made.ambiguous.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCENES)
 def test_every_kind_can_be_scanned_by_every_sensor(kind: str) -> None:
     for sensor in SENSORS:

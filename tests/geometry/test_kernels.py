@@ -406,6 +406,7 @@ def test_second_derivatives_count_a_cloud_that_is_passed_twice_once():
 
 
 @needs_kernel
+@pytest.mark.slow
 def test_checkpointing_and_vectorised_jacobians_work():
     source, target, *_ = draw(torch.float64, (), 5)
     source.requires_grad_()

@@ -66,6 +66,7 @@ def test_the_global_matmul_precision_changes_nothing(clouds):
         torch.set_float32_matmul_precision(before)
 
 
+@pytest.mark.slow
 def test_no_matrix_product_is_ever_called(clouds):
     """The kernels that TF32 switches are not used, so no switch can matter on any device."""
     source, target = (x.clone().requires_grad_() for x in clouds)

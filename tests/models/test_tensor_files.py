@@ -77,7 +77,7 @@ def complaint(path, model) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".t7"])
+@pytest.mark.parametrize("suffix", [".safetensors", pytest.param(".t7", marks=pytest.mark.slow)])
 def test_damaged_published_files_raise_one_class_of_error_with_their_name(tmp_path, suffix):
     # So few weights that most changes are to names, shapes and opcodes.
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))

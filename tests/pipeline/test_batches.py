@@ -55,6 +55,7 @@ def running(pid: int) -> bool:
     return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
 
 
+@pytest.mark.slow
 def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(
     tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -360,6 +360,7 @@ def test_fifty_clients_at_once_are_all_served(server: Site, files: Files) -> Non
     assert left(server) == []
 
 
+@pytest.mark.slow
 def test_reports_go_when_their_time_has_come_and_the_line_has_an_end(files: Files) -> None:
     limits = Limits(seconds=20, workers=1, waiting=2, keep_seconds=0.6, reports=1)
     with running(limits=limits) as server:
@@ -391,6 +392,7 @@ def test_reports_go_when_their_time_has_come_and_the_line_has_an_end(files: File
         # The server goes down though there is work: the visitors' connections end.
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_bounded_by_its_size(files: Files) -> None:
     one = len(files["source"][1])
     with running(limits=Limits(seconds=20, workers=1, kept=one - 1)) as server:

@@ -42,6 +42,7 @@ def test_a_published_model_comes_back_with_its_weights(run, weights):
         assert torch.equal(model.state_dict()[name], value), name
 
 
+@pytest.mark.slow
 def test_half_precision_is_half_the_size_and_close(run, weights):
     full = shipped.card("tiny", weights).bytes
     half = shipped.publish(run, "half", summary="", half=True, folder=weights)
@@ -52,6 +53,7 @@ def test_half_precision_is_half_the_size_and_close(run, weights):
         assert torch.allclose(model.state_dict()[name], value, rtol=1e-3, atol=1e-4), name
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_refused(weights):
     path = weights / "tiny.safetensors"
     content = bytearray(path.read_bytes())
@@ -61,12 +63,14 @@ def test_a_changed_file_is_refused(weights):
         shipped.load("tiny", folder=weights)
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_named(weights):
     (weights / "tiny.safetensors").unlink()
     with pytest.raises(shipped.DamagedWeights, match="missing"):
         shipped.load("tiny", folder=weights)
 
 
+@pytest.mark.slow
 def test_an_unknown_name_brings_the_nearest(weights):
     with pytest.raises(ValueError, match="no shipped model named 'tinny'; did you mean 'tiny'"):
         shipped.card("tinny", weights)
@@ -74,6 +78,7 @@ def test_an_unknown_name_brings_the_nearest(weights):
         shipped.card("tiny", weights / "empty")
 
 
+@pytest.mark.slow
 def test_the_card_says_where_the_weights_are_from(weights):
     card = shipped.card("tiny", weights)
     assert (card.steps, card.seed, card.data) == (2, 0, "synthetic")

@@ -312,7 +312,10 @@ def lie(name: str) -> tuple[str, bytes]:
     return suffix, data() if callable(data) else data
 
 
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n == "npz-bomb" else n for n in LIES],
+)
 def test_counts_are_not_believed(name: str, tmp_path: Path) -> None:
     suffix, data = lie(name)
     assert len(data) < 128 * KIB

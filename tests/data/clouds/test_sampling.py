@@ -77,6 +77,7 @@ def test_voxel_normals_are_averaged_to_unit_length() -> None:
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 200))
+@pytest.mark.slow
 def test_the_search_for_a_cell_size_leaves_exactly_count(seed: int, count: int) -> None:
     points = cloud(seed)
     found = voxel_average_to(points, count, normals=points)
