@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 3
+FAST_JOBS ?= 2
 DEMO   := $(VENV)/.ready-demo
 DEV    := $(VENV)/.ready-dev
 FILES  := pyproject.toml constraints.txt $(wildcard hatch_build.py src/spoonful/geometry/kernels/*.c)
@@ -24,8 +25,9 @@ help:
 demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
 
-# mypy uses one core, and the tests wait at times, for servers and processes: so one more process
-# than cores, and all at once.
+# mypy runs beside the tests. The slow tests wait at times, for servers and processes: so `unit` has
+# one process more than two cores. The fast tests do not wait, and a third process would cost more
+# than it saves, because each imports torch and collects all tests.
 check: lint
 	+@$(MAKE) --no-print-directory -j 2 types fast
 
@@ -40,7 +42,7 @@ types: $(DEV)
 	$(BIN)/mypy
 
 fast: $(DEV)
-	$(BIN)/python -m pytest -n $(JOBS) -q -m 'not gpu and not slow' tests
+	$(BIN)/python -m pytest -n $(FAST_JOBS) -q -m 'not gpu and not slow' tests
 
 unit: $(DEV)
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not gpu'
