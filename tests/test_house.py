@@ -144,7 +144,7 @@ def loaded(names):
     print([name for name in names.split() if name in sys.modules and name not in before])
 
 import spoonful
-loaded("numpy h5py trimesh matplotlib typer rich open3d scipy")
+loaded("numpy h5py trimesh matplotlib typer rich open3d scipy triton torch._dynamo")
 import spoonful.training.__main__
 loaded("typer rich yaml tensorboard h5py safetensors ray pooch")
 
