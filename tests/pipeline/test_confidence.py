@@ -8,8 +8,15 @@ import torch
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
-from spoonful.pipeline.confidence import AS_GOOD, FitStatistics, confidence_of, exactness_of
+from spoonful.pipeline.confidence import (
+    AS_GOOD,
+    FitStatistics,
+    confidence_of,
+    exactness_of,
+    freedom_of,
+)
 from spoonful.pipeline.prepare import prepare
+from spoonful.pipeline.search import Search
 
 PERFECT = FitStatistics(support=1e4, agreement=1.0, exactness=1.0, share=1.0)
 GOOD = FitStatistics(support=100, agreement=0.8, exactness=0.8, share=0.5)
@@ -62,3 +69,17 @@ def test_exactness_falls_as_surfaces_part():
     assert found == sorted(found, reverse=True)
     assert found[0] > 0.9
     assert found[3] < 0.1
+
+
+@pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])
+def test_a_slide_is_free_only_if_it_puts_no_surface_beside_the_other(step, free):
+    """A floor and a wall, with slabs on the floor of which only the tops are seen, from above."""
+    generator = torch.Generator().manual_seed(0)
+    x, y, u, v = 2 * torch.rand(4, 4000, generator=generator, dtype=torch.float64) - 1
+    slabs = step * (torch.sin(7 * x + 1) * torch.sin(5 * y + 2) > 0.5)
+    floor, wall = torch.stack([x, y, slabs], 1), torch.stack([0 * u + 1, u, v], 1)
+    cloud = Cloud(torch.cat([floor, wall[:2000]]))
+    found = freedom_of(Search(prepare(cloud, cloud, 0.08)), Pose.identity(dtype=torch.float64))
+    assert len(found.slides) == free
+    assert all(abs(y) > 0.99 for _, y, _ in found.slides)
+    assert not found.turns

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.search import Judged, Search
@@ -36,8 +36,10 @@ _THROUGH = 0.015
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
 PART = 0.5
-# Motions with less than this of a determined one's resistance are free.
+# Motions with less than this of a determined one's resistance are free,
 _WEAK = 0.036
+# if this many voxels along them, in one direction at least, the agreement falls by less than that.
+_FAR, _HELD = 8.0, 0.05
 # Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
@@ -186,11 +188,12 @@ class Freedom(NamedTuple):
 
 
 def freedom_of(search: Search, pose: Pose) -> Freedom:
-    """The motions that leave the common surface on itself, to first order.
+    """The motions that the common surface hardly resists, and that leave the agreement unchanged.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
-    their root mean square length. Of a motion with a small eigenvalue the surfaces know nothing:
-    the turns of a sphere, the slides of a plane.
+    their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
+    first order: the turns of a sphere, the slides of a plane. Those that carry it a few voxels on,
+    and do not put surfaces beside each other there, are free.
     """
     source = search.pair.source
     batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
@@ -199,8 +202,9 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     if int(on.sum()) < 6:
         return Freedom((), ())
     n = search.target_field.normals[fit.partner[0, on]].double()
-    moved = batch.apply(source.points)[0, on].double()
-    arm = moved - moved.mean(0)
+    places = batch.apply(source.points)[0, on].double()
+    center = places.mean(0)
+    arm = places - center
     size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
     rows = torch.cat([torch.linalg.cross(arm / size, n), n], -1)
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
@@ -208,6 +212,14 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     # Normals of unit length resist all slides together by one, and a third of it each.
     for motion in vectors[:, values < _WEAK / 3].unbind(1):
         turn, slide = motion[:3], motion[3:]
+        path = torch.linalg.cross((turn / size).expand_as(arm), arm) + slide
+        far = motion.new_tensor([[-_FAR], [0.0], [_FAR]]) / path.square().sum(-1).mean().sqrt()
+        rotation = rotation_from_vector(far * turn / size)
+        way = Pose(rotation, center - rotation @ center + far * slide)
+        moved = way.compose(batch.to(torch.float64)).to(torch.float32)
+        back, still, forth = search.measure(moved).agreement.tolist()
+        if max(back, forth) < still - _HELD:
+            continue
         if float(turn.norm()) >= float(slide.norm()):
             turns.append(_axis(turn))
         else:

@@ -161,13 +161,14 @@ class Search:
             pose.at(keep),
             signed=source.given,
         )
-        judged = self._measure(pose, [names[k] for k in keep.tolist()])
+        judged = self.measure(pose, tuple(names[k] for k in keep.tolist()))
         return judged.select(distinct(judged.pose, judged.score, source.points, _SHORT_LIST))
 
     def _support(self, pose: Pose) -> Tensor:
         return support_of(pose, self.evidence.source, self.evidence.target, TOLERANCE)
 
-    def _measure(self, pose: Pose, names: list[str]) -> Judged:
+    def measure(self, pose: Pose, names: tuple[str, ...] = ()) -> Judged:
+        """Judge poses (H, ...) as they are, in their order; `names` says what proposed them."""
         source, target = self.pair.source, self.pair.target
         signed = source.given
         there = meet(self.target_field, source.points, source.normals, pose, signed=signed)
@@ -188,7 +189,7 @@ class Search:
                 through = torch.maximum(through, view.through(points, way))
         score = support / max(1, len(self.evidence.source))
         score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
-        return Judged(pose, tuple(names), support, near, agreement, through, score)
+        return Judged(pose, names, support, near, agreement, through, score)
 
 
 def describe(scan: Scan) -> Description:
