@@ -11,6 +11,7 @@ from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
+    Freedom,
     confidence_of,
     exactness_of,
     freedom_of,
@@ -83,3 +84,14 @@ def test_a_slide_is_free_only_if_it_puts_no_surface_beside_the_other(step, free)
     assert len(found.slides) == free
     assert all(abs(y) > 0.99 for _, y, _ in found.slides)
     assert not found.turns
+
+
+@pytest.mark.parametrize(("boxes", "bare"), [(0, True), (4, False)])
+def test_a_corner_without_furniture_is_bare(boxes, bare):
+    generator = torch.Generator().manual_seed(0)
+    u, v = torch.rand(2, 1500, generator=generator, dtype=torch.float64)
+    sides = [torch.stack([u, v, 0 * u], 1).roll(k, 1) for k in range(3)]
+    sides += [0.2 * side + 0.2 * k + 0.05 for k in range(boxes) for side in sides[:3]]
+    cloud = Cloud(torch.cat(sides))
+    found = freedom_of(Search(prepare(cloud, cloud, 0.06)), Pose.identity(dtype=torch.float64))
+    assert found == Freedom(bare=bare)

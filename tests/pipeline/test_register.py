@@ -176,14 +176,14 @@ def test_a_part_of_a_whole_is_not_told_to_change_its_unit(scans):
     )
     for size, share, words in ((1000.0, 0.4, units), (1000.0, 0.9, part), (5.5, 0.4, part)):
         fit = FitStatistics(support=90, agreement=0.8, exactness=0.8, share=share)
-        (warning,) = warnings_of(pair, fit, Freedom((), ()), (size, 1.0))
+        (warning,) = warnings_of(pair, fit, Freedom(), (size, 1.0))
         assert words in warning
 
 
 def test_where_nothing_meets_nothing_is_called_symmetric(scans):
     pair = prepare(Cloud(scans[0]), Cloud(scans[1]))
     fit = FitStatistics(support=0, agreement=0.0, exactness=0.0, share=0.0, rivals=(1.0, 1.0))
-    (warning,) = warnings_of(pair, fit, Freedom((), ()), (1.0, 1.0))
+    (warning,) = warnings_of(pair, fit, Freedom(), (1.0, 1.0))
     assert warning.startswith("low overlap: 0%")
 
 

@@ -40,6 +40,8 @@ PART = 0.5
 _WEAK = 0.036
 # if this many voxels along them, in one direction at least, the agreement falls by less than that.
 _FAR, _HELD = 8.0, 0.05
+# A common surface with less than this share outside three planes is bare.
+_BARE = 0.01
 # Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
@@ -65,8 +67,8 @@ class FitStatistics(NamedTuple):
         exactness: how exactly the surfaces coincide, see `exactness_of`.
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
-        loose: true if little fixes the pose: few points, hardly any common surface or one that lets
-            it slide or turn, a flat cloud or a line, or points in free space.
+        loose: true if little fixes the pose: few points, hardly any common surface, a bare one or
+            one that lets it slide or turn, or points in free space.
         through: the share of a scan that lies where the other's sensor looked through.
     """
 
@@ -97,7 +99,7 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
             min(sizes) < _FEW
             or float(judged.common[0]) < _TOUCH * min(sizes)
             or float(judged.through[0]) > _THROUGH
-            or bool(_shape(search.pair) or freedom.turns or freedom.slides)
+            or freedom != Freedom()
         ),
         through=float(judged.through[0]),
     )
@@ -176,19 +178,21 @@ def features_of(fit: FitStatistics) -> tuple[float, ...]:
 
 
 class Freedom(NamedTuple):
-    """Small motions of the source along the common surface, which it hardly resists.
+    """The other poses that the common surface allows.
 
     Attributes:
         turns: unit axes, in the target's frame, about which the source can turn.
         slides: unit directions in which it can slide.
+        bare: true if the common surface is hardly more than three planes, as in any corner.
     """
 
-    turns: tuple[tuple[float, float, float], ...]
-    slides: tuple[tuple[float, float, float], ...]
+    turns: tuple[tuple[float, float, float], ...] = ()
+    slides: tuple[tuple[float, float, float], ...] = ()
+    bare: bool = False
 
 
 def freedom_of(search: Search, pose: Pose) -> Freedom:
-    """The motions that the common surface hardly resists, and that leave the agreement unchanged.
+    """The motions that leave the agreement unchanged, and whether the common surface is bare.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
     their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
@@ -200,7 +204,7 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     fit = meet(search.target_field, source.points, source.normals, batch, signed=source.given)
     on = fit.near[0]
     if int(on.sum()) < 6:
-        return Freedom((), ())
+        return Freedom()
     n = search.target_field.normals[fit.partner[0, on]].double()
     places = batch.apply(source.points)[0, on].double()
     center = places.mean(0)
@@ -224,7 +228,26 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
             turns.append(_axis(turn))
         else:
             slides.append(_axis(slide))
-    return Freedom(tuple(turns), tuple(slides))
+    return Freedom(tuple(turns), tuple(slides), relief_of(places, n) < _BARE)
+
+
+def relief_of(points: Tensor, normals: Tensor) -> float:
+    """The share of points (N, 3) that are a voxel or more away from the three largest planes.
+
+    The planes are tangent planes of some of the points. Lengths are in voxels.
+
+    >>> x, y = torch.cartesian_prod(torch.arange(20.0), torch.arange(20.0)).unbind(1)
+    >>> floor = torch.stack([x, y, 0 * x], 1)
+    >>> relief_of(floor, torch.tensor([0.0, 0, 1]).expand_as(floor))
+    0.0
+    """
+    some = slice(None, None, max(1, len(points) // 64))
+    level = (points[some] * normals[some]).sum(-1)
+    on = (points @ normals[some].mT - level).abs() < 1
+    left = torch.ones(len(points), dtype=torch.bool)
+    for _ in range(3):
+        left &= ~on[:, on[left].sum(0).argmax()]
+    return float(left.float().mean())
 
 
 def _axis(direction: Tensor) -> tuple[float, float, float]:
@@ -266,9 +289,6 @@ def warnings_of(
                 f"few points: the {name} has {voxels} of {pair.voxel:.3g}; "
                 f"fewer than {_FEW} are seldom enough for a pose"
             )
-    kind = _shape(pair)
-    if kind:
-        found.append(kind)
     if freedom.slides:
         found.append(
             "planar or prismatic geometry: the source can slide along "
@@ -278,6 +298,11 @@ def warnings_of(
         found.append(
             "round or flat geometry: the source can turn about "
             f"{_listed(freedom.turns)} and still fit"
+        )
+    if freedom.bare:
+        found.append(
+            "bare geometry: the common surface is hardly more than three planes, "
+            "and planes fit in many places"
         )
     if fit.through > _THROUGH:
         found.append(
@@ -313,20 +338,6 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
     if not parts:
         return ()
     return (f"left out for NaN or infinite coordinates: {' and '.join(parts)}",)
-
-
-def _shape(pair: Pair) -> str:
-    """A warning if a scan as a whole is a line or a plane; else ""."""
-    for name, scan in (("source", pair.source), ("target", pair.target)):
-        centred = (scan.points - scan.points.mean(0)).double()
-        thin, middle, wide = (
-            torch.linalg.eigvalsh(centred.mT @ centred).clamp_min(0).sqrt().tolist()
-        )
-        if middle < 0.03 * wide:
-            return f"line-like: the {name} can turn about its own line and still fit"
-        if thin < 0.02 * wide:
-            return f"planar: the {name} is flat, so only its outline fixes its place in the plane"
-    return ""
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
