@@ -196,8 +196,8 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
     their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
-    first order: the turns of a sphere, the slides of a plane. Those that carry it a few voxels on,
-    and do not put surfaces beside each other there, are free.
+    first order: the turns of a sphere, the slides of a plane. They are free if they carry it a few
+    voxels away without putting surfaces beside each other.
     """
     source = search.pair.source
     batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
@@ -215,35 +215,26 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     turns, slides = [], []
     # Normals of unit length resist all slides together by one, and a third of it each.
     for motion in vectors[:, values < _WEAK / 3].unbind(1):
-        turn, slide = motion[:3], motion[3:]
-        path = torch.linalg.cross((turn / size).expand_as(arm), arm) + slide
+        turn, slide = motion[:3] / size, motion[3:]
+        path = torch.linalg.cross(turn.expand_as(arm), arm) + slide
         far = motion.new_tensor([[-_FAR], [0.0], [_FAR]]) / path.square().sum(-1).mean().sqrt()
-        rotation = rotation_from_vector(far * turn / size)
+        rotation = rotation_from_vector(far * turn)
         way = Pose(rotation, center - rotation @ center + far * slide)
         moved = way.compose(batch.to(torch.float64)).to(torch.float32)
         back, still, forth = search.measure(moved).agreement.tolist()
-        if max(back, forth) < still - _HELD:
-            continue
-        if float(turn.norm()) >= float(slide.norm()):
-            turns.append(_axis(turn))
-        else:
-            slides.append(_axis(slide))
-    return Freedom(tuple(turns), tuple(slides), relief_of(places, n) < _BARE)
+        if max(back, forth) > still - _HELD:
+            turning = float(size * turn.norm()) >= float(slide.norm())
+            (turns if turning else slides).append(_axis(turn if turning else slide))
+    return Freedom(tuple(turns), tuple(slides), _relief(places, n) < _BARE)
 
 
-def relief_of(points: Tensor, normals: Tensor) -> float:
+def _relief(points: Tensor, normals: Tensor) -> float:
     """The share of points (N, 3) that are a voxel or more away from the three largest planes.
 
     The planes are tangent planes of some of the points. Lengths are in voxels.
-
-    >>> x, y = torch.cartesian_prod(torch.arange(20.0), torch.arange(20.0)).unbind(1)
-    >>> floor = torch.stack([x, y, 0 * x], 1)
-    >>> relief_of(floor, torch.tensor([0.0, 0, 1]).expand_as(floor))
-    0.0
     """
     some = slice(None, None, max(1, len(points) // 64))
-    level = (points[some] * normals[some]).sum(-1)
-    on = (points @ normals[some].mT - level).abs() < 1
+    on = (points @ normals[some].mT - (points[some] * normals[some]).sum(-1)).abs() < 1
     left = torch.ones(len(points), dtype=torch.bool)
     for _ in range(3):
         left &= ~on[:, on[left].sum(0).argmax()]
@@ -268,9 +259,8 @@ def warnings_of(
         sizes: of source and target, in their own units.
     """
     found = []
-    ratio = max(sizes) / max(min(sizes), 1e-300)
+    larger, ratio = _larger(sizes)
     if ratio > _SCALES:
-        larger = "source" if sizes[0] > sizes[1] else "target"
         # A cloud that mostly lies on the other is a part of it, at the same scale.
         known = unit_ratio(sizes) if fit.share < PART else None
         what = (
@@ -348,11 +338,10 @@ def units_hint(sizes: tuple[float, float]) -> str:
     >>> units_hint((1.0, 1.5))
     ''
     """
-    ratio = max(sizes) / max(min(sizes), 1e-300)
+    larger, ratio = _larger(sizes)
     if ratio <= _SCALES:
         return ""
     closest = unit_ratio(sizes)
-    larger = "source" if sizes[0] > sizes[1] else "target"
     if closest is None:
         return (
             f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
@@ -366,10 +355,15 @@ def unit_ratio(sizes: tuple[float, float]) -> float | None:
     >>> unit_ratio((1.7, 1650.0)), unit_ratio((1.0, 1.5))
     (1000.0, None)
     """
-    ratio = max(sizes) / max(min(sizes), 1e-300)
+    _, ratio = _larger(sizes)
     closest = min(_UNITS, key=lambda factor: abs(math.log(ratio / factor)))
     known = ratio > _SCALES and abs(math.log(ratio / closest)) <= 0.25
     return closest if known else None
+
+
+def _larger(sizes: tuple[float, float]) -> tuple[str, float]:
+    """The name of the larger cloud, and how many times larger it is."""
+    return "source" if sizes[0] > sizes[1] else "target", max(sizes) / max(min(sizes), 1e-300)
 
 
 def _times(ratio: float) -> str:
