@@ -23,7 +23,7 @@ _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (0.85, 9.39, 6.28, -120.62, 3.63), 5.72
+_WEIGHTS, _RIVALRY = (0.79, 8.80, 7.13, -118.60, 4.02), 6.17
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
@@ -159,7 +159,7 @@ def confidence_of(fit: FitStatistics) -> float:
     >>> round(confidence_of(fit), 2)
     0.9
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.53
+    0.46
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
     0.45
     """
