@@ -212,7 +212,8 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
     rows = torch.cat([torch.linalg.cross(arm / size, n), n], -1)
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
-    turns, slides = [], []
+    turns: list[tuple[float, float, float]] = []
+    slides: list[tuple[float, float, float]] = []
     # Normals of unit length resist all slides together by one, and a third of it each.
     for motion in vectors[:, values < _WEAK / 3].unbind(1):
         turn, slide = motion[:3] / size, motion[3:]
