@@ -91,3 +91,24 @@ def assert_packed_agrees(layer, clouds, *, device="cpu"):
         reach = max(float(x.abs().max()) for x in cloud[:2])
         found = disagreement((ours, part), ([x.detach() for x in theirs], true_gradients), reach)
         assert found <= TOLERANCE[leaves[0].dtype], (b, found)
+
+
+def assert_robust_agrees(fit, leaves, options, tolerance, *, shown=slice(None)):
+    """A robust fit's pose, weights, noise and gradients are those of the composite.
+
+    `shown` are the parts of the pose that the gradients are of. The tolerance is relative to the
+    largest number of each kind.
+    """
+
+    def run():
+        own = [x.clone().requires_grad_() for x in leaves]
+        found = fit(*own, **options)
+        total = sum(value.nan_to_num().square().sum() for value in found.pose[shown])
+        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, own)]
+
+    ours = run()
+    with kernels.disabled():
+        theirs = run()
+    for mine, other in zip(ours, theirs, strict=True):
+        size = float(other.detach().nan_to_num().abs().max())
+        torch.testing.assert_close(mine, other, equal_nan=True, rtol=0, atol=size * tolerance)

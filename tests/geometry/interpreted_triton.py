@@ -14,6 +14,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from geometry.agreement import (
     assert_agrees,
     assert_packed_agrees,
+    assert_robust_agrees,
     draw,
     pack,
     poses_and_gradients,
@@ -428,19 +429,8 @@ def test_robust_fits_agree(fit, loss, kind, dtype, small_blocks):
         near = near._replace(translation=near.translation + 0.02)
         options["start"] = type(near)(*(x.nan_to_num() for x in near))
 
-    def run():
-        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
-        found = ROBUST[fit](*leaves, **options)
-        total = sum(value.nan_to_num().square().sum() for value in found.pose)
-        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
-
-    ours = run()
-    with kernels.disabled():
-        theirs = run()
-    for mine, other in zip(ours, theirs, strict=True):
-        size = float(other.detach().nan_to_num().abs().max())
-        close = {"rtol": 0, "atol": size * (5e-5 if dtype == torch.float32 else 1e-11)}
-        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+    tolerance = 5e-5 if dtype == torch.float32 else 1e-11
+    assert_robust_agrees(ROBUST[fit], (source, target, weights), options, tolerance)
 
 
 def test_robust_fits_of_degenerate_clouds_are_finite():

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from geometry.agreement import assert_robust_agrees
 from spoonful.geometry import Pose, kernels, random_rotation
 from spoonful.geometry.robust import (
     CUTOFFS,
@@ -182,20 +183,10 @@ def test_the_kernel_computes_what_torch_computes(fit, loss, kind, dtype, generat
         near = near._replace(translation=near.translation + 0.02)
         options["start"] = type(near)(*(x.nan_to_num() for x in near))
 
-    def run() -> list[Tensor]:
-        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
-        found = FITS[fit](*leaves, **options)
-        shown = found.pose[-1:] if kind == "one gradient" else found.pose
-        total = sum(value.nan_to_num().square().sum() for value in shown)
-        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
-
-    ours = run()
-    with kernels.disabled():
-        theirs = run()
-    for mine, other in zip(ours, theirs, strict=True):
-        size = float(other.detach().nan_to_num().abs().max())
-        close = {"rtol": 0, "atol": size * (5e-5 if dtype == torch.float32 else 1e-11)}
-        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+    tolerance = 5e-5 if dtype == torch.float32 else 1e-11
+    shown = slice(-1, None) if kind == "one gradient" else slice(None)
+    leaves = source, target, weights
+    assert_robust_agrees(FITS[fit], leaves, options, tolerance, shown=shown)
 
 
 def test_a_gradient_that_the_kernel_leaves_to_torch_is_the_same(generator):

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from geometry.agreement import assert_agrees, assert_packed_agrees, draw, pack, poses_and_gradients
+from geometry.agreement import (
+    assert_agrees,
+    assert_packed_agrees,
+    assert_robust_agrees,
+    draw,
+    pack,
+    poses_and_gradients,
+)
 from interpreted import assert_passes_interpreted, needs_interpreter
 from spoonful.geometry import (
     SpoonfulLayer,
@@ -174,19 +181,8 @@ def test_robust_fits_agree_with_the_composite(fit, loss, dtype, points):
     if loss == "estimated noise":
         options |= {"noise": None, "loss": "tukey"}
 
-    def run():
-        leaves = [x.clone().requires_grad_() for x in (source, target, weights)]
-        found = fit(*leaves, **options)
-        total = sum(value.nan_to_num().square().sum() for value in found.pose)
-        return [*found.pose, found.weights, found.noise, *torch.autograd.grad(total, leaves)]
-
-    ours = run()
-    with kernels.disabled():
-        theirs = run()
-    for mine, other in zip(ours, theirs, strict=True):
-        size = float(other.detach().nan_to_num().abs().max())
-        close = {"rtol": 0, "atol": size * (2e-4 if dtype == torch.float32 else 1e-10)}
-        torch.testing.assert_close(mine, other, equal_nan=True, **close)
+    tolerance = 2e-4 if dtype == torch.float32 else 1e-10
+    assert_robust_agrees(fit, (source, target, weights), options, tolerance)
 
 
 @gpu
