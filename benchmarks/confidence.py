@@ -191,8 +191,9 @@ def summary(rows: list[Row]) -> str:
     """A table of the sets, all the simulated ones and all the real ones together at the end."""
     groups = {kind: [row for row in rows if row.kind == kind] for kind in {r.kind for r in rows}}
     groups = dict(sorted(groups.items()))
-    groups["all real"] = [row for row in rows if "simulated" not in row.kind]
-    groups["all simulated"] = [row for row in rows if "simulated" in row.kind]
+    made = ("simulated", "lumps")
+    groups["all real"] = [row for row in rows if not any(word in row.kind for word in made)]
+    groups["all simulated"] = [row for row in rows if any(word in row.kind for word in made)]
     groups["that share nothing"] = [row for row in rows if "apart" in row.kind]
     lines = []
     for kind, own in groups.items():
