@@ -114,6 +114,26 @@ def test_a_field_knows_about_the_nearest_point():
     assert not bool(field.look(torch.tensor([[1e4, 0, 0], [-1e4, 0, 0]]))[1].any())
 
 
+def test_a_field_has_the_nearest_cells_of_an_exact_distance_transform():
+    ndimage = pytest.importorskip("scipy.ndimage")
+    points = torch.rand(60, 3, generator=generator()) * torch.tensor([70.0, 20, 40])
+    field = Field(points, points)
+    cells = ((points - field.low) / field.cell).long()
+    empty = torch.ones(field.size.tolist(), dtype=torch.bool)
+    empty[tuple(cells.mT)] = False
+    distance, index = ndimage.distance_transform_edt(empty.numpy(), return_indices=True)
+    places = torch.from_numpy(index).flatten(1).mT
+    wanted = field.low + (places + 0.5) * field.cell
+    own = torch.cartesian_prod(*(torch.arange(n) for n in empty.shape))
+    nearest_point = field.look(field.low + (own + 0.5) * field.cell)[0]
+    near = torch.from_numpy(distance).flatten() <= 7
+    assert 0.3 < float(near.float().mean()) < 0.9
+    assert float((points[nearest_point] - wanted)[near].abs().max()) <= 0.5001
+    # The others are so far away that any point will do.
+    far = (field.low + (own + 0.5) * field.cell)[~near] - points[nearest_point[~near]]
+    assert float(far.norm(dim=-1).min()) > 6
+
+
 def test_points_beyond_the_edge_of_a_surface_do_not_contradict_a_pose():
     grid = torch.arange(20.0)
     x, y = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))

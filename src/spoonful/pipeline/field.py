@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.extras import require
 from spoonful.geometry import Pose
 from spoonful.icp import FEWEST, Matches, plane_step, tukey
 
@@ -24,6 +23,9 @@ _MARGIN = 3
 _AROUND = 5.0
 # those this far from its tangent plane are not on the surface.
 _APART = 2.0
+# Cells that a field looks at in each direction: two points in cells that are farther apart are
+# farther apart than `_AROUND`.
+_FAR = 7
 # Rows of a sensor's view; it has twice as many columns.
 _ROWS = 48
 # Cells of a field at most; larger scans get larger cells.
@@ -39,23 +41,20 @@ class Field:
     """
 
     def __init__(self, points: Tensor, normals: Tensor) -> None:
-        ndimage = require("scipy.ndimage", extra="classical", why="Registering scans")
         self.points, self.normals = points, normals
         extent = (points.amax(0) - points.amin(0)).double() + 2 * _MARGIN + 1
         self.cell = max(1.0, float(extent.prod() / _MOST_CELLS) ** (1 / 3))
         self.low = points.amin(0) - _MARGIN * self.cell
         index = ((points - self.low) / self.cell).long()
         self.size = index.amax(0) + 1 + _MARGIN
-        self.stride = torch.stack(
-            [self.size[1] * self.size[2], self.size[2], self.size.new_tensor(1)]
-        )
-        owner = torch.full((int(self.size.prod()),), -1, dtype=torch.int64)
-        owner[(index * self.stride).sum(-1)] = torch.arange(len(points))
-        empty = (owner < 0).view(*self.size.tolist()).numpy()
-        nearest = torch.from_numpy(
-            ndimage.distance_transform_edt(empty, return_distances=False, return_indices=True)
-        ).long()
-        self.nearest = owner[(nearest.flatten(1) * self.stride[:, None]).sum(0)]
+        width, height, depth = self.size.tolist()
+        self.stride = self.size.new_tensor([1, width, width * height])
+        owner = self.size.new_full((width * height * depth,), -1)
+        # The last of several points in a cell, on any device.
+        last = torch.arange(len(points), device=points.device)
+        owner.scatter_reduce_(0, (index * self.stride).sum(-1), last, "amax")
+        # A cell without points in reach has any point: it is too far away to count.
+        self.nearest = owner[_nearest_cell(owner.view(depth, height, width) >= 0)].clamp_min_(0)
 
     def look(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """For places (..., 3) the position of about the nearest point, and whether it is known."""
@@ -63,6 +62,26 @@ class Field:
         inside = ((cell >= 0) & (cell < self.size)).all(-1)
         flat = (cell * self.stride).sum(-1).where(inside, 0)
         return self.nearest[flat], inside
+
+
+def _nearest_cell(taken: Tensor) -> Tensor:
+    """For each cell of a grid, flattened, the nearest that is taken, up to `_FAR` along each axis.
+
+    Of several the first. Cells without any give a cell that is not taken.
+    """
+    bits = taken.numel().bit_length()
+    # One number with the squared distance in its high bits and the cell in its low bits.
+    kind = torch.int32 if bits <= 22 else torch.int64
+    key = torch.arange(taken.numel(), dtype=kind, device=taken.device).view_as(taken)
+    nothing = 1 << (bits + 8)
+    key = key.masked_fill_(~taken, nothing)
+    for axis, length in enumerate(taken.shape):
+        sides = [0] * (2 * (2 - axis)) + [_FAR, _FAR]
+        padded = torch.nn.functional.pad(key, sides, value=nothing)
+        for step in range(-_FAR, _FAR + 1):
+            there = padded.narrow(axis, step + _FAR, length) + (step * step << bits)
+            torch.minimum(key, there, out=key)
+    return (key & ((1 << bits) - 1)).flatten().long()
 
 
 class View:
@@ -76,7 +95,7 @@ class View:
     def __init__(self, points: Tensor, eye: Tensor) -> None:
         self.eye = eye
         cell, away = self._cells(points)
-        nearest = torch.full((_ROWS * 2 * _ROWS,), torch.inf)
+        nearest = points.new_full((_ROWS * 2 * _ROWS,), torch.inf)
         nearest.scatter_reduce_(0, cell, away, "amin")
         self.known = nearest.isfinite()
         # The nearest of a cell and those around it, so that no edge of a surface is seen through.
