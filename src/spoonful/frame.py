@@ -21,6 +21,8 @@ from spoonful.geometry.exact import matmul3, matvec3
 class Frame(NamedTuple):
     """The centres and the common scale of a pair of clouds. Everything is in float64.
 
+    Points may be on another device than the frame, and stay there. Poses come to the frame's.
+
     Attributes:
         source_center: (..., 3), in the clouds' own unit.
         target_center: (..., 3).
@@ -95,8 +97,9 @@ class Frame(NamedTuple):
         Returns:
             A float64 pose: `t = scale t' + target_center - R source_center`.
         """
-        rotation = nearest_rotation(pose.rotation.double())
-        shift = pose.translation.double() * self.scale.unsqueeze(-1) + self.target_center
+        pose = pose.to(self.scale.device, torch.float64)
+        rotation = nearest_rotation(pose.rotation)
+        shift = pose.translation * self.scale.unsqueeze(-1) + self.target_center
         return Pose(rotation, shift - matvec3(rotation, self.source_center))
 
     def covariance_out(self, covariance: Tensor) -> Tensor:
@@ -108,7 +111,7 @@ class Frame(NamedTuple):
         turn = torch.cat([eye.expand(*self.scale.shape, 3, 3), 0 * hat(self.source_center)], -1)
         shift = torch.cat([hat(self.source_center), self.scale[..., None, None] * eye], -1)
         change = torch.cat([turn, shift], -2)
-        return matmul3(matmul3(change, covariance.double()), change.mT)
+        return matmul3(matmul3(change, covariance.to(change)), change.mT)
 
 
 def centroid(
@@ -134,5 +137,6 @@ def radius(points: Tensor, center: Tensor, mask: Tensor | None = None) -> Tensor
 
 
 def _scaled(points: Tensor, center: Tensor, scale: Tensor) -> Tensor:
+    center, scale = center.to(points.device), scale.to(points.device)
     moved = (points.double() - center.unsqueeze(-2)) / scale[..., None, None]
     return moved.to(points.dtype)

@@ -79,7 +79,7 @@ def consensus(
         raise ValueError(f"tolerance must be positive, got {tolerance}")
     source, target = source[:_MOST_MATCHES], target[:_MOST_MATCHES]
     if len(source) < 3:
-        empty = Pose.identity(0, dtype=source.dtype)
+        empty = Pose.identity(0, dtype=source.dtype, device=source.device)
         return Hypotheses(empty, source.new_zeros(0))
     agree = compatible(
         source,

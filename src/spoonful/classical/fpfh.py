@@ -93,7 +93,7 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
     there = likeness.topk(min(choices, len(target)), dim=1).indices
     # Rows are searched faster than columns.
     back = likeness.mT.contiguous().topk(min(choices, len(source)), dim=1).indices
-    here = torch.arange(len(source)).unsqueeze(1).expand_as(there)
+    here = torch.arange(len(source), device=source.device).unsqueeze(1).expand_as(there)
     mutual = (back[there] == here.unsqueeze(-1)).any(-1)
     here, there = here[mutual], there[mutual]
     alike = likeness[here, there]
@@ -142,7 +142,11 @@ def _counted(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
 
 
 def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:
-    """A sparse (N, N) matrix of nearness, with each pair once."""
+    """A sparse (N, N) matrix of nearness, with each pair once; a dense one on a GPU."""
+    if distance.device.type != "cpu":
+        nearness = 1 / distance.clamp_min(1e-9)
+        places = tuple(end.long() for end in ends)
+        return nearness.new_zeros(count, count).index_put_(places, nearness)
     sparse = require("scipy.sparse", extra="classical", why="Point feature histograms")
     nearness = 1 / distance.clamp_min(1e-9).numpy()
     half = sparse.coo_matrix((nearness, tuple(end.numpy() for end in ends)), (count, count))
@@ -156,8 +160,8 @@ def _histograms(counts: Tensor, shells: list[Any]) -> Tensor:
     count = counts.shape[1]
     simple = counts / counts.sum(-1, keepdim=True).clamp_min(1)
     simple = simple.transpose(0, 1).reshape(count, 3 * BINS)
-    own = simple.numpy()
-    around = torch.from_numpy(sum(half @ own + half.T @ own for half in shells))
+    own = simple.numpy() if simple.device.type == "cpu" else simple
+    around = torch.as_tensor(sum(half @ own + half.T @ own for half in shells))
     # A point's own histogram counts as much as all its neighbours' together.
     full = simple + around / around.view(count, 3, BINS).sum(-1).amax(-1, True).clamp_min(1e-9)
     full = full.view(count, 3, BINS)

@@ -279,9 +279,7 @@ def pick_device(text: str, rank: int = 0) -> str:
     Traceback (most recent call last):
     ValueError: --device must be cpu, cuda or auto, got 'gpu'
     """
-    if text == "auto":
-        text = "cuda" if torch.cuda.is_available() else "cpu"
-    known_device(text, "--device")
+    text = str(known_device(text, "--device"))
     if text == "cuda" and torch.cuda.device_count() > 1:
         return f"cuda:{int(os.environ.get('LOCAL_RANK', rank)) % torch.cuda.device_count()}"
     return text

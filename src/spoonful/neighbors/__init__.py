@@ -111,32 +111,46 @@ class Index:
         """About how many pairs `pairs_within` finds, from the neighbours of up to 1,000 points."""
         points = self._clouds[0]
         some = points[:: max(1, len(points) // 500)]
-        tree = self._needed_tree()
-        found = int(tree.query_ball_point(some.numpy(), radius, return_length=True).sum())
+        if points.device.type == "cpu":
+            tree = self._needed_tree()
+            found = int(tree.query_ball_point(some.numpy(), radius, return_length=True).sum())
+        else:
+            found = int((distances(some.double(), points.double()) <= radius).sum())
         return round((found - len(some)) * len(points) / len(some)) // 2
 
     def pairs_within(self, radius: float) -> tuple[Tensor, Tensor]:
-        """The pairs of points of one cloud, on the CPU, that are at most `radius` apart.
+        """The pairs of points of one cloud that are at most `radius` apart.
 
         Returns:
             Positions (P,) and (P,), the smaller first; each pair once.
 
         Raises:
-            MissingExtra: SciPy is not installed.
+            MissingExtra: the points are on the CPU, and SciPy is not installed.
 
         >>> line = torch.tensor([[0.0, 0, 0], [1, 0, 0], [3, 0, 0]])
         >>> Index(line).pairs_within(1.5)
         (tensor([0]), tensor([1]))
         """
-        pairs = torch.from_numpy(self._needed_tree().query_pairs(radius, output_type="ndarray"))
+        if self.points.device.type == "cpu":
+            pairs = torch.from_numpy(self._needed_tree().query_pairs(radius, output_type="ndarray"))
+        else:
+            pairs = self._compared_pairs(radius)
         return pairs[:, 0].contiguous(), pairs[:, 1].contiguous()
 
     def _needed_tree(self) -> Any:
         require("scipy.spatial", extra="register", why="Finding all close pairs of points")
         tree = self._tree(0)
-        if tree is None:
-            raise ValueError(f"points must be on the CPU, got {self.points.device}")
+        assert tree is not None
         return tree[0]
+
+    def _compared_pairs(self, radius: float) -> Tensor:
+        """(P, 2) as `pairs_within`, by comparing all points, in float64 as SciPy does."""
+        points, found = self._clouds[0].double(), []
+        rows = max(1, _BUDGET // max(1, len(points)))
+        for start in range(0, len(points), rows):
+            near = distances(points[start : start + rows], points[start:]) <= radius
+            found.append(near.triu_(1).nonzero() + start)
+        return torch.cat(found)
 
     @torch.no_grad()
     def _search(

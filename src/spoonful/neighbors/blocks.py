@@ -82,7 +82,11 @@ def distances(query: Tensor, points: Tensor) -> Tensor:
 
     |a|^2 - 2ab + |b|^2 would round away the distances of close points.
     """
-    return torch.cdist(query, points, compute_mode="donot_use_mm_for_euclid_dist")
+    if query.device.type == "cpu":
+        return torch.cdist(query, points, compute_mode="donot_use_mm_for_euclid_dist")
+    # On a GPU `cdist` takes a block of threads for each distance.
+    x, y, z = (query[..., None, k] - points[..., None, :, k] for k in range(3))
+    return x.square_().addcmul_(y, y).addcmul_(z, z).sqrt_()
 
 
 class _Blocks(NamedTuple):

@@ -43,6 +43,7 @@ from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
 from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
+from spoonful.training.distributed import known_device
 
 METHODS = ("auto", *PROPOSERS)
 """The values of `method` for `register` and the command."""
@@ -67,6 +68,7 @@ def register(
     target_normals: object = None,
     scale: str | None = None,
     up: str | None = None,
+    device: str = "cpu",
 ) -> Alignment:
     """Find the pose that maps `source` onto `target`, with its confidence.
 
@@ -90,13 +92,16 @@ def register(
             `init` may then be a `Similarity`. None keeps the clouds' scales.
         up: the axis that points up in both clouds, "z" or "-y", or "auto" for the largest floor in
             each: only poses that hardly tilt the source are considered. None considers all.
+        device: where the work is done: "cpu", "cuda", or "auto" for CUDA if there is any. The same
+            search on each, with the same answer up to rounding; the result is on the CPU.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
 
     Raises:
         ValueError: a cloud has fewer than three points, all of them in one place, or the wrong
-            shape; `init` is no rigid motion; `voxel` is not positive; `method` is not known.
+            shape; `init` is no rigid motion; `voxel` is not positive; `method` is not known;
+            `device` is not known, or not there.
         TypeError: an argument is of a kind that holds no points.
 
     >>> generator = torch.Generator().manual_seed(0)
@@ -117,6 +122,7 @@ def register(
         raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
     if voxel is not None and not 0 < voxel < math.inf:
         raise ValueError(f"voxel must be positive and finite, got {voxel}")
+    where = known_device(device, "device")
     clouds = (
         as_cloud(source, name="source", normals=source_normals, seed=seed),
         as_cloud(target, name="target", normals=target_normals, seed=seed),
@@ -127,6 +133,7 @@ def register(
             raise ValueError(f"scale must be None or 'auto', got {scale!r}")
         near = init.rigid() if isinstance(init, Similarity) else init
         options: dict[str, Any] = {"init": near, "voxel": voxel, "seed": seed, "up": up}
+        options["device"] = device
         first = 1.0 if init is not None else None
         first = float(init.scale) if isinstance(init, Similarity) else first
         rigid = partial(register, target=clouds[1], method=method, **options)
@@ -136,7 +143,7 @@ def register(
     start = given or Pose.identity(dtype=torch.float64)
 
     with torch.no_grad():
-        pair = prepare(*clouds, voxel, seed)
+        pair = prepare(*clouds, voxel, seed, where)
         search = Search(pair)
         searched = time.perf_counter() - began
         names = AUTO if method == "auto" else (method,)
@@ -150,10 +157,12 @@ def register(
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
-        onto = Index(pair.frame.target_in(some_of(clouds[1].points, _TARGET_POINTS, generator)))
+        onto = some_of(clouds[1].points, _TARGET_POINTS, generator).to(where)
+        onto = Index(pair.frame.target_in(onto))
         refined, final, spread = polish(pair, points, onto, judged.pose.at(0), generator=generator)
         pose = pair.frame.pose_out(final)
-        inliers, rmse = _measure(some_of(points, _MEASURE_POINTS, generator), onto, final)
+        some = some_of(points, _MEASURE_POINTS, generator).to(where)
+        inliers, rmse = _measure(some, onto, final)
 
     return Alignment(
         pose=pose,
@@ -266,7 +275,8 @@ def _at(pair: Pair, judged: Judged, k: int) -> Pose:
 
 def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
     """The matches that agree with the pose, the best of them, in the clouds' own units."""
-    p, q = search.evidence.source.double(), search.evidence.target.double()
+    pose = pose.to("cpu")
+    p, q = (part.cpu().double() for part in (search.evidence.source, search.evidence.target))
     weight = (1 - (pose.apply(p) - q).square().sum(-1) / TOLERANCE**2).clamp_min(0)
     best = weight.argsort(descending=True)[:_MATCHES_SHOWN]
     best = best[weight[best] > 0]

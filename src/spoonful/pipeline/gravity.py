@@ -39,7 +39,8 @@ class Upright(NamedTuple):
 
     def tilt(self, pose: Pose) -> Tensor:
         """(H,) the angles, in degrees, by which poses tilt the source."""
-        cosine = (self.source.to(pose.rotation) @ pose.rotation.mT * self.target).sum(-1)
+        source, target = (axis.to(pose.rotation) for axis in self)
+        cosine = (source @ pose.rotation.mT * target).sum(-1)
         return torch.rad2deg(cosine.clamp(-1, 1).acos())
 
     def kept(self, proposals: Sequence[Proposal]) -> list[Proposal]:
@@ -122,13 +123,14 @@ def upright_of(up: str, pair: Pair) -> Upright | None:
         source, target = floor_of(pair.source), floor_of(pair.target)
         return None if source is None or target is None else Upright(source, target)
     axis = torch.eye(3)["xyz".index(up[-1])] * (-1 if up.startswith("-") else 1)
+    axis = axis.to(pair.source.points)
     return Upright(axis, axis)
 
 
 def floor_of(scan: Scan) -> Tensor | None:
     """The normal, (3,) pointing up, of the largest plane with the rest of the scan on one side."""
     points, normals = scan.points, scan.normals
-    some = torch.linspace(0, len(points) - 1, min(_TRIED, len(points))).long()
+    some = torch.linspace(0, len(points) - 1, min(_TRIED, len(points))).long().to(points.device)
     height = points @ normals[some].mT - (points[some] * normals[some]).sum(-1)
     flat = (normals @ normals[some].mT).abs() > math.cos(math.radians(_TILT))
     on = (height.abs() < _THICK) & flat

@@ -38,8 +38,8 @@ def polish(
 
     Args:
         pair: the scans.
-        source: (N, 3) the whole source cloud, in voxels, float64.
-        target: the whole target, likewise.
+        source: (N, 3) the whole source cloud, in voxels, float64, on any device.
+        target: the whole target, likewise, on the device of the scans.
         pose: rotation (3, 3), between the scans.
         generator: chooses source points if there are very many.
         rounds: on each of the two levels, at most.
@@ -60,7 +60,7 @@ def polish(
         """Normals of some target points: those of the nearest points of the fine grid."""
         return known[fine.nearest(target.points[index].float()).index]
 
-    some = some_of(source, _POINTS, generator)
+    some = some_of(source, _POINTS, generator).to(fine.points.device)
     final, matches = _icp(some, target, facing, refined, _REACH, rounds // 2)
     return refined.at(0), final.at(0), _covariance(some.double(), matches, final)
 

@@ -95,7 +95,13 @@ class Pair:
         return float(self.frame.scale)
 
 
-def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int = 0) -> Pair:
+def prepare(
+    source: Cloud,
+    target: Cloud,
+    voxel: float | None = None,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> Pair:
     """The two clouds on a common grid, with normals.
 
     Args:
@@ -103,12 +109,14 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
         target: likewise.
         voxel: edge of the grid; None chooses it so that each cloud has about `POINTS` voxels.
         seed: of the points the choice is made by.
+        device: where the scans are put, and all that is computed from them. Random choices are made
+            on the CPU, so that a seed means the same on all devices.
 
     Raises:
         ValueError: `voxel` is so small that the search could not compare each voxel with each.
     """
     generator = torch.Generator().manual_seed(seed)
-    source, target = (thinned(cloud, generator) for cloud in (source, target))
+    source, target = (thinned(cloud, generator, device) for cloud in (source, target))
     if voxel is None:
         voxel = choose_voxel(source.points, target.points, generator)
     else:
@@ -118,14 +126,14 @@ def prepare(source: Cloud, target: Cloud, voxel: float | None = None, seed: int 
     askew = rotation_from_vector(torch.tensor([0.5, 0.7, 0.9], dtype=torch.float64))
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
-    frame = Frame(source.points.mean(0), target.points.mean(0), scale)
+    frame = Frame(source.points.mean(0).cpu(), target.points.mean(0).cpu(), scale)
     # Both or none: two files of one device are alike; one alone may look like a scan by chance.
     seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
 
     def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
         cloud, inward, turn = side
         scan = scan_on_grid(inward(cloud.points), cloud.normals if given else None, turn)
-        origin = inward(torch.zeros(3, dtype=torch.float64)).float()
+        origin = inward(cloud.points.new_zeros(3)).float()
         return replace(scan, eye=origin) if seen else scan
 
     return Pair(
@@ -173,10 +181,14 @@ def size_of(points: Tensor) -> float:
     return float((points - points.median(0).values).norm(dim=-1).median())
 
 
-def thinned(cloud: Cloud, generator: torch.Generator) -> Cloud:
+def thinned(
+    cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu"
+) -> Cloud:
     """At most `_MOST_RAW` points at random, and none that lie far away from all others."""
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
+    normals = None if cloud.normals is None else cloud.normals.to(device)
+    cloud = Cloud(cloud.points.to(device), normals)
     away = (cloud.points - cloud.points.median(0).values).norm(dim=-1)
     near = away <= _STRAY * away.median()
     # Where half the points coincide, the others are not strays.
@@ -288,6 +300,8 @@ def _occupied(points: Tensor, edge: float) -> int:
 def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     """Points in voxels, averaged on grids whose axes are the columns of `turn`."""
 
+    turn = turn.to(points.device)
+
     def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:
         found = voxel_average(points @ turn, edge, None if normals is None else normals @ turn)
         back = None if found.normals is None else found.normals @ turn.mT
@@ -309,7 +323,7 @@ def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
 def normals_at(places: Tensor, fine: Index) -> Tensor:
     """Unit normals at (M, 3) places, of either sign, from the points of a scan's finer grid."""
     if len(fine.points) < 3:
-        return torch.tensor([0.0, 0.0, 1.0]).expand_as(places)
+        return places.new_tensor([0.0, 0.0, 1.0]).expand_as(places)
     return unsigned_normals(fine.points, _NEIGHBOURS, index=fine, at=places)
 
 

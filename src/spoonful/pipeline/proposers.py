@@ -47,7 +47,7 @@ def from_start(search: Search, init: Pose | None) -> list[Proposal]:
     """The pose of the clouds as given, or the user's initial pose."""
     name = AS_GIVEN if init is None else "init"
     start = search.pair.frame.pose_in(Pose.identity(dtype=torch.float64) if init is None else init)
-    return [Proposal(name, _one(start))]
+    return [Proposal(name, _one(start, search))]
 
 
 def _library(name: str, **settings: Any) -> Proposer:
@@ -60,13 +60,13 @@ def _library(name: str, **settings: Any) -> Proposer:
         source, target = search.pair.source, search.pair.target
         start = from_start(search, init)[0].pose
         found = method.register(
-            source.points,
-            target.points,
-            source_normals=source.normals,
-            target_normals=target.normals,
-            init=start.at(0),
+            source.points.cpu(),
+            target.points.cpu(),
+            source_normals=source.normals.cpu(),
+            target_normals=target.normals.cpu(),
+            init=start.at(0).to("cpu"),
         )
-        return [Proposal(name, _one(found.pose))]
+        return [Proposal(name, _one(found.pose, search))]
 
     return propose
 
@@ -79,16 +79,16 @@ def _learned(name: str) -> Proposer:
         if min(len(source.points), len(target.points)) < _FEWEST:
             return []
         start = from_start(search, init)[0].pose
-        first = start.at(0)
+        first = start.at(0).to("cpu")
         found = _model(name).register(
-            first.apply(source.points.float()),
-            target.points.float(),
-            source_normals=rotate(first.rotation, source.normals.float()),
-            target_normals=target.normals.float(),
+            first.apply(source.points.cpu()),
+            target.points.cpu(),
+            source_normals=rotate(first.rotation, source.normals.cpu()),
+            target_normals=target.normals.cpu(),
             max_points=_SEEN,
             polish=0,
         )
-        return [Proposal(name, _one(found.pose.compose(first)))]
+        return [Proposal(name, _one(found.pose.compose(first), search))]
 
     return propose
 
@@ -129,6 +129,7 @@ def gather(
     return proposals, seconds
 
 
-def _one(pose: Pose) -> Pose:
-    """A single pose as a batch of one, in float32."""
-    return Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
+def _one(pose: Pose, search: Search) -> Pose:
+    """A single pose as a batch of one, in float32, on the device of the search."""
+    pose = pose.to(search.pair.source.points.device, torch.float32)
+    return Pose(pose.rotation.unsqueeze(0), pose.translation.unsqueeze(0))

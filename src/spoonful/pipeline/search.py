@@ -150,7 +150,7 @@ class Search:
         pose = Pose(*(torch.cat(parts) for parts in zip(*(p.pose for p in proposals), strict=True)))
         # Single-pose proposals are always kept; the others are ranked by matches.
         alone = [len(each.pose.rotation) == 1 for each in proposals for _ in each.pose.rotation]
-        promise = self._support(pose).masked_fill(torch.tensor(alone), torch.inf)
+        promise = self._support(pose).masked_fill(torch.tensor(alone, device=pose.rotation.device), torch.inf)
         source = self.pair.source
         keep = distinct(pose, promise, source.points, _SHORT_LIST)
         step = max(1, len(source.points) // _SETTLE_POINTS)
@@ -223,7 +223,7 @@ def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
     some = points[:: max(1, len(points) // 32)]
     places = (some @ pose.rotation.mT + pose.translation.unsqueeze(-2)).flatten(1)
     apart = torch.cdist(places, places) / len(some) ** 0.5
-    same = apart < _SAME
+    same = (apart < _SAME).cpu()
     free = torch.ones(len(value), dtype=torch.bool)
     keep = []
     for k in value.argsort(descending=True, stable=True).tolist():
@@ -232,4 +232,4 @@ def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
             free &= ~same[k]
             if len(keep) == most:
                 break
-    return torch.tensor(keep, dtype=torch.int64)
+    return torch.tensor(keep, dtype=torch.int64, device=value.device)

@@ -77,10 +77,8 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
     """Join the processes that `torchrun` started, if any, and choose this one's device."""
     size = int(os.environ.get("WORLD_SIZE", 1))
     local = int(os.environ.get("LOCAL_RANK", 0))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     chosen = known_device(device, "runtime.device")
-    if device == "cuda":
+    if chosen == torch.device("cuda"):
         chosen = torch.device("cuda", local % torch.cuda.device_count())
         torch.cuda.set_device(chosen)
     own = size > 1 and not dist.is_initialized()
@@ -95,16 +93,22 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
 def known_device(text: str, name: str) -> torch.device:
     """The device that a user named, or a `ValueError` if this machine has none.
 
+    "auto" is CUDA if torch finds it, and the CPU otherwise.
+
     >>> known_device("gpu", "runtime.device")
     Traceback (most recent call last):
     ValueError: runtime.device must be cpu, cuda or auto, got 'gpu'
     """
+    if text == "auto":
+        text = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(text)
     except RuntimeError:
         raise ValueError(f"{name} must be cpu, cuda or auto, got {text!r}") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"{name} {text}: torch finds no CUDA device here")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"{name} {text}: torch finds {torch.cuda.device_count()} CUDA devices")
     return device
 
 
