@@ -7,12 +7,12 @@ on `DEVICE`. As on a GPU, an operation on tensors of two devices fails, and so d
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
-from torch.utils._pytree import tree_flatten, tree_map_only
+from torch.utils._python_dispatch import TorchDispatchMode
 
 DEVICE = "lazy"  # any that torch knows and that needs no driver
 _WAITS = ("_local_scalar_dense", "nonzero", "_unique2", "bincount", "masked_select")
@@ -53,41 +53,64 @@ class Elsewhere(TorchDispatchMode):
         self.calls: Counter[str] = Counter()
         self.waits: Counter[str] = Counter()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # otherwise the first operation would import Dynamo, which takes seconds
+
     def __enter__(self) -> Elsewhere:
         # `torch.tensor` makes its tensor on the CPU and moves it, where the mode sees it.
         torch._C._set_only_lift_cpu_tensors(True)
+        # Other threads would not know the mode.
+        self.threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
         torch._C._set_only_lift_cpu_tensors(False)
+        torch.set_num_threads(self.threads)
         super().__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        kwargs = kwargs or {}
+        tensors = [x for x in _flat((args, tuple(kwargs.values()))) if isinstance(x, Tensor)]
         there = any(isinstance(x, _There) for x in tensors)
-        name = func.__name__.split(".")[0]
         device = kwargs.get("device")
         to = there if device is None else torch.device(device).type == DEVICE
         if not there and not to:
             return func(*args, **kwargs)
-        if device is not None:
-            kwargs["device"] = torch.device("cpu")
+        name = func.__name__.split(".")[0]
         copies = name in ("_to_copy", "copy_")
         # As on a GPU: numbers and positions may come from the CPU.
         checked = tensors[:1] if name in _INDEXING else tensors
         if not copies and any(x.ndim and not isinstance(x, _There) for x in checked if there):
             raise RuntimeError(f"{name}: tensors on {DEVICE} and on the CPU")
-        if to or there:
-            self.calls[name] += 1
+        self.calls[name] += 1
         masks = name in _INDEXING and any(x.dtype == torch.bool for x in tensors[1:])
         if name in _WAITS or masks or (copies and there and not to):
             self.waits[name] += 1
-        here = tree_map_only(_There, lambda x: x.here, (args, kwargs))
-        out = func(*here[0], **here[1])
-        if copies and not to:
-            return out.clone()  # not an alias of what is there
-        if name == "_to_copy" or not there:
-            return tree_map_only(Tensor, _There, out)
-        wrapped = tree_map_only(Tensor, _There, out)
-        return return_and_correct_aliasing(func, args, kwargs, wrapped)
+        out = func(*_here(args), **{k: _here(v) for k, v in kwargs.items() if k != "device"})
+        if name.endswith("_"):
+            return args[0]
+        if "out" in kwargs:
+            return kwargs["out"]
+        return _there(out) if to else out
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _flat(each)
+    else:
+        yield value
+
+
+def _here(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_here, value))
+    return value.here if isinstance(value, _There) else value
+
+
+def _there(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_there, value))
+    return _There(value) if isinstance(value, Tensor) else value

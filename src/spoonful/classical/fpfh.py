@@ -58,12 +58,14 @@ def fpfh(
     first, second = (end.int() for end in ends)
     bins, distance = _pair_bins(places, normals.float(), first, second)
     # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
+    cells = _cells(len(points), (first, second), bins)
     counts, shells = places.new_zeros(3, len(points), BINS), []
     inner, found = -1.0, {}
     for radius in sorted(radii):
         shell = ((distance > inner) & (distance <= radius)).nonzero().squeeze(1)
         ends = first.index_select(0, shell), second.index_select(0, shell)
-        counts += _counted(len(points), ends, bins.index_select(1, shell))
+        counted = cells.index_select(1, shell).flatten()
+        counts += torch.bincount(counted, minlength=counts.numel()).view_as(counts)
         shells.append(_weights(len(points), ends, distance.index_select(0, shell)))
         found[radius] = _histograms(counts, shells)
         inner = radius
@@ -134,11 +136,10 @@ def _pair_bins(
     return (shares * BINS).int().clamp_(0, BINS - 1), distance
 
 
-def _counted(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
-    """The number of pairs of each of N points in each bin of each angle, (3, N, 11)."""
-    cells = (end * BINS + part for part in bins for end in ends)
-    found = [torch.bincount(cell, minlength=count * BINS) for cell in cells]
-    return torch.stack(found).view(3, 2, count, BINS).sum(1)
+def _cells(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
+    """For each pair the six places in (3, N, 11), flattened, where it is counted, (6, P)."""
+    angle = BINS * count * torch.arange(3, dtype=bins.dtype, device=bins.device).unsqueeze(1)
+    return torch.cat([bins + BINS * end + angle for end in ends])
 
 
 def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:

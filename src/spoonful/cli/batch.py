@@ -18,6 +18,7 @@ from spoonful.cli.answer import wrapped
 from spoonful.cli.durations import duration
 from spoonful.cli.register import (
     DOUBTFUL,
+    Device,
     Json,
     Method,
     Scale,
@@ -58,6 +59,7 @@ def batch_command(
     scale: Scale = None,
     up: UpAxis = "",
     seed: Seed = 0,
+    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Register all pairs of a table, several at a time.
@@ -75,6 +77,7 @@ def batch_command(
     check_inputs(pairs)
     options = {
         "method": method, "voxel": voxel, "unit": unit, "scale": scale, "up": up, "seed": seed,
+        "device": device,
     }  # fmt: skip
     asked(source="", target="", **options)
     limit = None if timeout is None else duration(timeout, "--timeout")

@@ -50,6 +50,7 @@ UpAxis = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Seed = Annotated[int, typer.Option(metavar="0", help="Seed of the random choices.")]
+Device = Annotated[str, typer.Option(metavar="cuda", help="cpu, cuda, or auto.")]
 
 
 def register_command(
@@ -79,12 +80,11 @@ def register_command(
     scale: Scale = None,
     origin: Annotated[
         str,
-        typer.Option(
-            metavar="auto", help="Also print the pose about X,Y,Z; auto: near the target."
-        ),
+        typer.Option(metavar="auto", help="Pose about X,Y,Z, too; auto: near the target."),
     ] = "",
     up: UpAxis = "",
     seed: Seed = 0,
+    device: Device = "cpu",
     as_json: Json = False,
     context: typer.Context = None,  # type: ignore[assignment]  # `spoonful demo` has none
 ) -> None:
@@ -121,6 +121,7 @@ def register_command(
         origin=origin,
         up=up,
         seed=seed,
+        device=device,
         output=str(output or ""),
         pose=str(pose or ""),
         report=str(report or ""),

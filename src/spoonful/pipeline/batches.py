@@ -38,7 +38,7 @@ from spoonful.pipeline.runner import Request
 
 J = TypeVar("J", bound=Job)
 # The options of a request that stand in results.json.
-OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale")
+OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale", "device")
 TEXTS = ("id", "source", "target", "status", "message", "method")
 
 
@@ -127,6 +127,9 @@ def register_pairs(
         raise ValueError(
             f"requests must have different ids, got {len(ids)} for {len(requests)} requests"
         )
+    devices = {request.device for request in requests}
+    if cluster and devices - {"cpu"}:
+        raise ValueError(f"device must be cpu on a cluster, got {', '.join(sorted(devices))}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     folder = Path(out)
@@ -287,9 +290,10 @@ def _finished(folder: Path, keys: Mapping[str, str], *, failed: bool = False) ->
 
 
 def _key(request: Request) -> str:
-    """A hash of all that a row depends on: the files and the options."""
+    """A hash of all that a row depends on: the files and the options, but not the device."""
     stamps = [stamp(path) for path in (request.source, request.target, request.init)]
-    return hashlib.sha256(json.dumps([asdict(request), stamps]).encode()).hexdigest()[:32]
+    options = {name: value for name, value in asdict(request).items() if name != "device"}
+    return hashlib.sha256(json.dumps([options, stamps]).encode()).hexdigest()[:32]
 
 
 def stamp(path: str | os.PathLike[str]) -> list[int] | None:

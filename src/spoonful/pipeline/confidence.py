@@ -141,7 +141,8 @@ def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
     points = pair.source.points
     some = points[:: max(1, len(points) // 64)]
     places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
-    apart = (places - other.to(points.device, points.dtype).apply(some)).square().sum(-1).mean(-1).sqrt()
+    other = other.to(points.device, points.dtype)
+    apart = (places - other.apply(some)).square().sum(-1).mean(-1).sqrt()
     size = points.square().sum(-1).mean().sqrt()
     return apart > (0.1 * size).clamp_min(3.0)
 

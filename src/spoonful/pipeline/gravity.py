@@ -53,7 +53,8 @@ class Upright(NamedTuple):
     def propose(self, search: Search, names: Sequence[str], init: Pose | None) -> list[Proposal]:
         """Upright poses from the matches whose normals rise alike in both scans."""
         found = search.evidence
-        rise = found.source_normals @ self.source - found.target_normals @ self.target
+        source, target = (axis.to(found.source_normals) for axis in self)
+        rise = found.source_normals @ source - found.target_normals @ target
         alike = rise.abs() < _RISE
         limited = copy.copy(search)
         limited.evidence = Evidence(*(part[alike] for part in vars(found).values()))
@@ -123,7 +124,6 @@ def upright_of(up: str, pair: Pair) -> Upright | None:
         source, target = floor_of(pair.source), floor_of(pair.target)
         return None if source is None or target is None else Upright(source, target)
     axis = torch.eye(3)["xyz".index(up[-1])] * (-1 if up.startswith("-") else 1)
-    axis = axis.to(pair.source.points)
     return Upright(axis, axis)
 
 

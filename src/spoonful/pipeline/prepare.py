@@ -181,9 +181,7 @@ def size_of(points: Tensor) -> float:
     return float((points - points.median(0).values).norm(dim=-1).median())
 
 
-def thinned(
-    cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu"
-) -> Cloud:
+def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu") -> Cloud:
     """At most `_MOST_RAW` points at random, and none that lie far away from all others."""
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
@@ -299,7 +297,6 @@ def _occupied(points: Tensor, edge: float) -> int:
 
 def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     """Points in voxels, averaged on grids whose axes are the columns of `turn`."""
-
     turn = turn.to(points.device)
 
     def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:

@@ -28,6 +28,7 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, read_similarity
 from spoonful.pipeline.report import write_report
 from spoonful.pipeline.shapes import moved, scaled
+from spoonful.training.distributed import known_device
 from spoonful.view.layers import UPS
 
 AUTO_SCALE = "auto"
@@ -55,6 +56,7 @@ class Request:
         up: the axis that points up in the report and in both clouds: poses that tilt the source
             are not considered; "auto" takes the largest floor of each. "" considers all poses.
         seed: seed of the random choices.
+        device: where the work is done: "cpu", "cuda", or "auto" for CUDA if there is any.
         output: where to write the moved source; "" does not write it.
         pose: where to write the pose; "" does not write it.
         report: where to write the page; "" does not write it.
@@ -75,6 +77,7 @@ class Request:
     origin: str = ""
     up: str = ""
     seed: int = 0
+    device: str = "cpu"
     output: str = ""
     pose: str = ""
     report: str = ""
@@ -89,7 +92,7 @@ class Request:
             if value not in known:
                 choices = ", ".join(filter(None, known))
                 raise ValueError(f"{name} must be one of {choices}, got {value[:50]!r}")
-        _ = self.grid, self.factor
+        _ = self.grid, self.factor, known_device(self.device, "device")
         if self.origin not in ("", "auto"):
             point_of(self.origin)
 
@@ -127,6 +130,7 @@ class Request:
         options["--origin"] = self.origin or None
         options["--up"] = self.up or None
         options["--seed"] = self.seed or None
+        options["--device"] = self.device if self.device != "cpu" else None
         words = ["spoonful", "register", *self.shown, "--method", self.method]
         for name, value in options.items():
             if value is not None:
@@ -196,6 +200,7 @@ def run(request: Request, tell: Callable[[str, int, int], object] | None = None)
         seed=request.seed,
         scale=AUTO_SCALE if free else None,
         up=request.up or None,
+        device=request.device,
     )
     names = dict(zip(("source", "target"), request.shown, strict=True))
     about: dict[str, Any] = names | {"unit": request.unit or None}

@@ -150,8 +150,8 @@ class Search:
         pose = Pose(*(torch.cat(parts) for parts in zip(*(p.pose for p in proposals), strict=True)))
         # Single-pose proposals are always kept; the others are ranked by matches.
         alone = [len(each.pose.rotation) == 1 for each in proposals for _ in each.pose.rotation]
-        promise = self._support(pose).masked_fill(torch.tensor(alone, device=pose.rotation.device), torch.inf)
-        source = self.pair.source
+        source, promise = self.pair.source, self._support(pose)
+        promise = promise.masked_fill(torch.tensor(alone, device=promise.device), torch.inf)
         keep = distinct(pose, promise, source.points, _SHORT_LIST)
         step = max(1, len(source.points) // _SETTLE_POINTS)
         pose = settle(
