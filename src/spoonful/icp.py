@@ -32,6 +32,9 @@ from spoonful.geometry.head import unit_of
 
 # Fewer matches do not fix a pose.
 FEWEST = 3
+# The equations of up to this many poses are solved on the CPU: a GPU takes longer to start the
+# operations, one for each few numbers.
+_FEW_POSES = 64
 
 
 class Matches(NamedTuple):
@@ -302,12 +305,17 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     system, right = weighted @ rows, weighted @ gaps
     eye = torch.eye(6, dtype=system.dtype, device=system.device)
     system = system + damping * total.unsqueeze(-1) * eye
+    device = moved.device
+    if device.type != "cpu" and len(system) <= _FEW_POSES:
+        system, right, size, middle, pose = (
+            x.to("cpu") for x in (system, right, size, middle, pose)
+        )
     step = torch.linalg.solve(system, right).squeeze(-1).to(moved.dtype)
     # Linearised steps beyond half a radian are wrong anyway.
     turn = rotation_from_vector((step[..., :3] / size).clamp(-0.5, 0.5))
     rotation = gram_schmidt(matmul3(turn, pose.rotation))
     shift = matvec3(turn, pose.translation - middle) + middle + step[..., 3:]
-    return Pose(rotation, shift)
+    return Pose(rotation, shift).to(device)
 
 
 def tukey(distance: Tensor, reach: float) -> Tensor:

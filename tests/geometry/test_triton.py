@@ -52,6 +52,7 @@ def test_in_the_interpreter_all_kernels_give_torchs_numbers():
         tests / "geometry" / "interpreted_triton.py",
         tests / "models" / "interpreted_kernels.py",
         tests / "neighbors" / "interpreted_nearest.py",
+        tests / "data" / "interpreted_normals.py",
     )
 
 

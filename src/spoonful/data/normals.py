@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from spoonful.frame import centroid
+from spoonful.geometry import kernels
 from spoonful.neighbors import Index
 
 # Numbers held at once: 16 Mi of them are 64 MiB in float32, whatever the clouds' sizes.
@@ -159,6 +160,10 @@ def _least_axis(matrix: Tensor) -> Tensor:
     Not `torch.linalg.eigh`: for a hundred thousand small matrices on a GPU it asks for tens of
     gigabytes, and fails. Rotations also give a unit vector whatever the matrix.
     """
+    if matrix.is_cuda and kernels.usable(matrix, matrix, None, None):
+        from spoonful.data.least_axis_triton import least_axis
+
+        return least_axis(matrix)
     entry = {(p, q): matrix[:, p, q] for p in range(3) for q in range(p, 3)}
     axes = list(torch.eye(3).to(matrix).unsqueeze(-1).expand(3, 3, len(matrix)))
     # Convergence is quadratic: after five sweeps nothing is left off the diagonal.

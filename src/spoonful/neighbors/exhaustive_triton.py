@@ -49,7 +49,8 @@ def nearest_of(points: Tensor, query: Tensor, cloud: Tensor) -> tuple[Tensor, Te
     return index, squared
 
 
-@triton.jit
+# One kernel for all sizes: clouds of other sizes must not wait for the compiler.
+@triton.jit(do_not_specialize=["count", "size", "blocks"])
 def nearest_kernel(
     query,
     points,

@@ -178,7 +178,12 @@ def size_of(points: Tensor) -> float:
     """
     if len(points) > _SAMPLE:
         points = points[:: len(points) // _SAMPLE]
-    return float((points - points.median(0).values).norm(dim=-1).median())
+    return float((points - _median(points)).norm(dim=-1).median())
+
+
+def _median(points: Tensor) -> Tensor:
+    """The median of each coordinate, (3,). (Faster than `median(0)`, on a GPU by far.)"""
+    return torch.stack([column.median() for column in points.unbind(1)])
 
 
 def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu") -> Cloud:
@@ -187,7 +192,7 @@ def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
     normals = None if cloud.normals is None else cloud.normals.to(device)
     cloud = Cloud(cloud.points.to(device), normals)
-    away = (cloud.points - cloud.points.median(0).values).norm(dim=-1)
+    away = (cloud.points - _median(cloud.points)).norm(dim=-1)
     near = away <= _STRAY * away.median()
     # Where half the points coincide, the others are not strays.
     return cloud if bool(near.all()) or float(away.median()) == 0 else cloud.select(near)
