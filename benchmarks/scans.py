@@ -35,6 +35,9 @@ seed has its own turn of the source.
 `--scale random` gives the source an unknown scale, log-uniform in 0.2 to 5, and `--scale 1000` one
 factor; `scale="auto"` is compared with the rigid search on the sources as they are.
 
+`--device cuda` does the work of `auto` on a GPU; the first pair is registered once before, since
+kernels are then compiled. `--profile` prints where the time of `auto` goes.
+
 `auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
 FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
 data. `gicp` is small_gicp from a start that is off by 20 degrees and five voxels. A method whose
@@ -44,12 +47,15 @@ package is missing is left out.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import importlib
 import itertools
 import json
 import math
 import sys
 import time
+import unittest.mock
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -80,6 +86,12 @@ SETS += ("simulated",)
 SIMULATED = tuple((kind, "camera") for kind in ("room", "corridor", "table", "building", "hall"))
 SIMULATED += tuple((kind, "lidar") for kind in ("room", "corridor", "hall", "facade", "building"))
 ROOMS, LUMPS = 12, 20  # of each kind
+# Functions of `register`, by module, whose times are told apart.
+STAGES = {
+    "auto": "as_cloud prepare Search gather ranked freedom_of statistics_of polish _measure",
+    "prepare": "thinned seen_from_origin choose_voxel scan_on_grid normals_at faced",
+    "search": "fpfh Field find_evidence settle",
+}
 
 
 class Pair(NamedTuple):
@@ -308,8 +320,8 @@ def move(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
     return points @ matrix[:3, :3].T + matrix[:3, 3]
 
 
-def auto(pair: Pair, seed: int = 0) -> Outcome:
-    found = register(pair.source, pair.target, seed=seed)
+def auto(pair: Pair, seed: int = 0, device: str = "cpu") -> Outcome:
+    found = register(pair.source, pair.target, seed=seed, device=device)
     return Outcome(found.transform.numpy(), found.confident, found.confidence)
 
 
@@ -441,9 +453,64 @@ def steady(given: Pair, seeds: int, turns: int, normals: bool) -> bool:
     return one and len({is_right(pose, given) for pose in poses}) == 1
 
 
+def finish() -> None:
+    """Wait for the GPU, if there is one at work."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def stages(pair: Pair, device: str) -> dict[str, float]:
+    """The milliseconds of each stage of `register`, in one thread, without those within it.
+
+    A GPU is waited for after each stage, which takes a little longer in all.
+    """
+    spent: dict[str, float] = {}
+    inside: list[float] = []
+
+    def timed(name: str, work: Callable[..., object]) -> Callable[..., object]:
+        def run(*args: object, **options: object) -> object:
+            finish()
+            inside.append(0.0)
+            began = time.perf_counter()
+            result = work(*args, **options)
+            finish()
+            whole = 1e3 * (time.perf_counter() - began)
+            spent[name] = spent.get(name, 0.0) + whole - inside.pop()
+            if inside:
+                inside[-1] += whole
+            return result
+
+        return run
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with contextlib.ExitStack() as patches:
+        for module, names in STAGES.items():
+            place = importlib.import_module(f"spoonful.pipeline.{module}")
+            for name in names.split():
+                work = timed(name, getattr(place, name))
+                patches.enter_context(unittest.mock.patch.object(place, name, work))
+        timed("the rest", register)(pair.source, pair.target, device=device)
+    torch.set_num_threads(threads)
+    return spent
+
+
+def profile(spent: list[dict[str, float]]) -> str:
+    """The mean milliseconds of each stage, as a table."""
+    mean = {name: np.mean([each.get(name, 0.0) for each in spent]) for name in spent[0]}
+    whole = sum(mean.values())
+    lines = [
+        [name, f"{ms:.1f}", f"{ms / whole:.0%}"]
+        for name, ms in sorted(mean.items(), key=lambda item: -item[1])
+    ]
+    return table(["stage", "ms", "share"], [*lines, ["all", f"{whole:.1f}", "100%"]])
+
+
 def attempt(method: Callable[[Pair], Outcome], pair: Pair) -> Row:
+    finish()
     wall, cpu = time.perf_counter(), time.process_time()
     found = method(pair)
+    finish()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     right = is_right(found.transform, pair)
     return Row(pair.kind, pair.name, right, *found[1:], wall, cpu)
@@ -466,7 +533,7 @@ HEADER = ["method", "pairs of", "right", "interval", "confidently wrong", "inter
 HEADER += ["right, doubted", "interval", "seconds", "CPU s", "most CPU s"]
 
 
-def report(method: str, rows: list[Row], turns: int) -> list[list[str]]:
+def report(method: str, rows: list[Row], turns: int, digits: int = 2) -> list[list[str]]:
     lines = []
     for kind in dict.fromkeys(row.kind for row in rows):
         own = [row for row in rows if row.kind == kind]
@@ -480,7 +547,7 @@ def report(method: str, rows: list[Row], turns: int) -> list[list[str]]:
         line = [method, kind, *counted(len(right), len(own), "apart" not in kind)]
         line += counted(sum(bool(row.confident) and not row.right for row in own), len(own), says)
         line += counted(sum(not row.confident for row in right), len(right), says)
-        line += [f"{np.median([row.seconds for row in own]):.2f}"]
+        line += [f"{np.median([row.seconds for row in own]):.{digits}f}"]
         line += [f"{pick([row.cpu for row in own]):.2f}" for pick in (np.mean, max)]
         lines.append(line)
     return lines
@@ -619,8 +686,11 @@ def main() -> None:
     parser.add_argument("--scale", help="an unknown scale of the source: random, or the factor")
     parser.add_argument("--threads", type=int, default=None, help="of torch")
     parser.add_argument("--limit", type=int, default=None, help="pairs of each set, at most")
-    parser.add_argument("--save", action="store_true", help=f"write {RESULTS / 'scans-cpu.md'}")
+    parser.add_argument("--device", default="cpu", help="where `auto` works: cpu or cuda")
+    parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    parser.add_argument("--save", action="store_true", help=f"write {RESULTS}/scans-DEVICE.md")
     arguments = parser.parse_args()
+    device = arguments.device
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
 
@@ -632,6 +702,9 @@ def main() -> None:
             methods[name] = METHODS[name]()
         except ImportError as error:
             print(f"{name} is left out: {error}")
+    if "auto" in methods:
+        methods["auto"] = functools.partial(auto, device=device)
+    spent: list[dict[str, float]] = []
     rows: dict[str, list[Row]] = {name: [] for name in methods}
     counts: dict[str, int] = {}
     same: dict[str, list[bool]] = {}
@@ -645,6 +718,10 @@ def main() -> None:
             continue
         for turn in range(arguments.turns):
             pair = turned(given, turn, arguments.normals)
+            if device != "cpu" and not any(rows.values()):
+                auto(pair, device=device)  # compiles the kernels
+            if arguments.profile:
+                spent.append(stages(pair, device))
             for name, method in methods.items():
                 row = attempt(method, pair)
                 rows[name].append(row)
@@ -656,17 +733,20 @@ def main() -> None:
         for kind, alike in same.items():
             print(f"{kind}: {sum(alike)} of {len(alike)} pairs have one answer from all seeds")
         return
-    lines = [line for name in methods for line in report(name, rows[name], arguments.turns)]
+    digits = 2 if device == "cpu" else 3
+    lines = [line for name in methods for line in report(name, rows[name], arguments.turns, digits)]
     text = table(HEADER, lines)
     if "auto" in methods:
         text += f"\n\n## Confidence of `auto`\n\n{reliability(rows['auto'])}"
+    if spent:
+        text += f"\n\n## Stages of `auto`\n\nMeans, in one thread.\n\n{profile(spent)}"
     print(text)
     if arguments.save:
         command = " ".join(sys.argv[1:]).replace(str(arguments.data), "SCANS")
         path = save(
-            "scans-cpu.md",
+            f"scans-{device}.md",
             "# Registering scans\n\n"
-            f"`python benchmarks/scans.py {command}`\n\n{machine('cpu')}\n\n{text}\n\n"
+            f"`python benchmarks/scans.py {command}`\n\n{machine(device)}\n\n{text}\n\n"
             f"Normals {'as in the files' if arguments.normals else 'left out'}. Seconds are the "
             "median of the wall clock; CPU seconds are those of the process, mean and most. The "
             "head of the script says what the pairs are and how the intervals are made.\n",

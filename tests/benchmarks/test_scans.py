@@ -50,3 +50,10 @@ def test_a_method_without_its_package_says_so(monkeypatch):
     monkeypatch.setenv("SPOONFUL_PYTHON_KISS_MATCHER", "/no/such/python")
     with pytest.raises(ImportError, match="SPOONFUL_PYTHON_KISS_MATCHER"):
         scans.METHODS["kiss"]()
+
+
+def test_the_stages_of_a_registration_are_told_apart(pair):
+    spent = scans.stages(pair, "cpu")
+    assert {"prepare", "fpfh", "Field", "settle", "polish", "the rest"} <= {*spent}
+    assert min(spent.values()) >= 0
+    assert scans.profile([spent, spent]).count("\n") == len(spent) + 2
