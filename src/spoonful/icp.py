@@ -307,9 +307,8 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     system = system + damping * total.unsqueeze(-1) * eye
     device = moved.device
     if device.type != "cpu" and len(system) <= _FEW_POSES:
-        system, right, size, middle, pose = (
-            x.to("cpu") for x in (system, right, size, middle, pose)
-        )
+        system, right, size, middle = (part.cpu() for part in (system, right, size, middle))
+        pose = pose.to("cpu")
     step = torch.linalg.solve(system, right).squeeze(-1).to(moved.dtype)
     # Linearised steps beyond half a radian are wrong anyway.
     turn = rotation_from_vector((step[..., :3] / size).clamp(-0.5, 0.5))

@@ -144,13 +144,12 @@ def _cells(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
 
 def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:
     """A sparse (N, N) matrix of nearness, with each pair once; a dense one on a GPU."""
-    if distance.device.type != "cpu":
-        nearness = 1 / distance.clamp_min(1e-9)
+    nearness = 1 / distance.clamp_min(1e-9)
+    if nearness.device.type != "cpu":
         places = tuple(end.long() for end in ends)
         return nearness.new_zeros(count, count).index_put_(places, nearness)
     sparse = require("scipy.sparse", extra="classical", why="Point feature histograms")
-    nearness = 1 / distance.clamp_min(1e-9).numpy()
-    half = sparse.coo_matrix((nearness, tuple(end.numpy() for end in ends)), (count, count))
+    half = sparse.coo_matrix((nearness.numpy(), tuple(end.numpy() for end in ends)), (count, count))
     # No pair occurs twice: SciPy need not sort them to add them up.
     half.has_canonical_format = True
     return half.tocsr()

@@ -157,8 +157,8 @@ def register(
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
-        onto = some_of(clouds[1].points, _TARGET_POINTS, generator).to(where)
-        onto = Index(pair.frame.target_in(onto))
+        others = some_of(clouds[1].points, _TARGET_POINTS, generator).to(where)
+        onto = Index(pair.frame.target_in(others))
         refined, final, spread = polish(pair, points, onto, judged.pose.at(0), generator=generator)
         pose = pair.frame.pose_out(final)
         some = some_of(points, _MEASURE_POINTS, generator).to(where)

@@ -187,7 +187,7 @@ def _median(points: Tensor) -> Tensor:
 
 
 def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu") -> Cloud:
-    """At most `_MOST_RAW` points at random, and none that lie far away from all others."""
+    """At most `_MOST_RAW` points at random, with normals, and none far away from all others."""
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
     normals = None if cloud.normals is None else cloud.normals.to(device)
