@@ -78,9 +78,10 @@ def _nearest_cell(taken: Tensor) -> Tensor:
     for axis, length in enumerate(taken.shape):
         sides = [0] * (2 * (2 - axis)) + [_FAR, _FAR]
         padded = torch.nn.functional.pad(key, sides, value=nothing)
-        for step in range(-_FAR, _FAR + 1):
-            there = padded.narrow(axis, step + _FAR, length) + (step * step << bits)
-            torch.minimum(key, there, out=key)
+        for step in range(1, _FAR + 1):
+            before, after = (padded.narrow(axis, _FAR + x, length) for x in (-step, step))
+            beside = torch.minimum(before, after).add_(step * step << bits)
+            torch.minimum(key, beside, out=key)
     return (key & ((1 << bits) - 1)).flatten().long()
 
 
@@ -135,12 +136,18 @@ class Fit(NamedTuple):
             beyond its edge do not: the other scan may end there.
         gap: (H, N) distance to the partner's tangent plane, signed, in voxels.
         partner: (H, N) position of the partner.
+        moved: (H, N, 3) the points, moved.
+        onto: (H, N, 3) the partners.
+        facing: (H, N, 3) the partners' normals.
     """
 
     near: Tensor
     off: Tensor
     gap: Tensor
     partner: Tensor
+    moved: Tensor
+    onto: Tensor
+    facing: Tensor
 
 
 def meet(
@@ -167,15 +174,15 @@ def meet(
     moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
     turned = normals @ pose.rotation.mT
     partner, inside = field.look(moved)
-    offset = moved - field.points[partner]
-    facing = field.normals[partner]
+    onto, facing = field.points[partner], field.normals[partner]
+    offset = moved - onto
     alike = (turned * facing).sum(-1)
     alike = alike if signed else alike.abs()
     square = offset.square().sum(-1)
     gap = (offset * facing).sum(-1)
     near = inside & (square < reach**2) & (alike > cosine)
     off = inside & (square < _AROUND**2) & ~((gap.abs() < _APART) & (alike > 0.5))
-    return Fit(near, off, gap, partner)
+    return Fit(near, off, gap, partner, moved, onto, facing)
 
 
 def settle(
@@ -202,15 +209,10 @@ def settle(
     for step in range(rounds):
         # From far to near: the last rounds trust only what has come close.
         limit = reach if step < rounds // 2 else 0.5 * reach
-        moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
         fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
-        found = Matches(
-            field.points[fit.partner],
-            fit.gap.square(),
-            fit.near * tukey(fit.gap.abs(), limit),
-            field.normals[fit.partner],
-        )
-        stepped = plane_step(moved, found, pose, damping=DAMPING)
+        weight = fit.near * tukey(fit.gap.abs(), limit)
+        found = Matches(fit.onto, fit.gap.square(), weight, fit.facing)
+        stepped = plane_step(fit.moved, found, pose, damping=DAMPING)
         # A pose without matches stays where it is.
         held = ((found.weight > 0).sum(-1) >= FEWEST)[:, None]
         pose = Pose(

@@ -283,10 +283,11 @@ def chosen(count: int, most: int, generator: torch.Generator) -> Tensor:
 def _edge(points: Tensor, count: int) -> float:
     """The edge of the grid of which the points occupy about `count` cells."""
     reach = float(points.abs().amax()) * 2
+    points = points - points.amin(0)
     low, high = reach * 1e-5, reach
     for _ in range(14):
         middle = (low * high) ** 0.5
-        if _occupied(points, middle) > count:
+        if _cells(points, middle) > count:
             low = middle
         else:
             high = middle
@@ -294,7 +295,12 @@ def _edge(points: Tensor, count: int) -> float:
 
 
 def _occupied(points: Tensor, edge: float) -> int:
-    cell = ((points - points.amin(0)) / edge).long()
+    return _cells(points - points.amin(0), edge)
+
+
+def _cells(points: Tensor, edge: float) -> int:
+    """The number of cells that points with positive coordinates occupy."""
+    cell = (points / edge).long()
     size = cell.amax(0) + 1
     flat = (cell[:, 0] * size[1] + cell[:, 1]) * size[2] + cell[:, 2]
     return len(flat.unique())
