@@ -85,8 +85,11 @@ def distances(query: Tensor, points: Tensor) -> Tensor:
     if query.device.type == "cpu":
         return torch.cdist(query, points, compute_mode="donot_use_mm_for_euclid_dist")
     # On a GPU `cdist` takes a block of threads for each distance.
-    x, y, z = (query[..., None, k] - points[..., None, :, k] for k in range(3))
-    return x.square_().addcmul_(y, y).addcmul_(z, z).sqrt_()
+    square = (query[..., None, 0] - points[..., None, :, 0]).square_()
+    for axis in (1, 2):
+        along = query[..., None, axis] - points[..., None, :, axis]
+        square.addcmul_(along, along)
+    return square.sqrt_()
 
 
 class _Blocks(NamedTuple):

@@ -35,10 +35,13 @@ from spoonful.pipeline.parts import (
     run_here,
 )
 from spoonful.pipeline.runner import Request
+from spoonful.training.distributed import known_device
 
 J = TypeVar("J", bound=Job)
 # The options of a request that stand in results.json.
 OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale", "device")
+# Processes at a time on a GPU by default: each takes about a gigabyte of its memory.
+GPU_WORKERS = 4
 TEXTS = ("id", "source", "target", "status", "message", "method")
 
 
@@ -109,7 +112,8 @@ def register_pairs(
         out: the folder for the results.
         reports: a folder for a page of each pair, `<id>.html`, and `index.html`, which links to
             them; "" writes none.
-        workers: processes at a time, of one thread each; None takes one per core.
+        workers: processes at a time, of one thread each; None takes one per core, and on a GPU
+            `GPU_WORKERS` at most.
         timeout: seconds after which a pair counts as failed; None waits.
         cluster: run on a Ray cluster whose machines share the files and the folder.
         progress: called with the number of finished pairs, and of all.
@@ -132,6 +136,8 @@ def register_pairs(
         raise ValueError(f"device must be cpu on a cluster, got {', '.join(sorted(devices))}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+    if workers is None and any(known_device(name, "device").type == "cuda" for name in devices):
+        workers = min(cores(), GPU_WORKERS)
     folder = Path(out)
     check_folder("out", folder)
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
