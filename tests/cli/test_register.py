@@ -323,6 +323,7 @@ def test_the_page_says_which_command_made_it(scans: Path) -> None:
         ([*PAIR, "--voxel", "five"], "--voxel must be a length such as 5mm"),
         ([*PAIR, "--voxel", "0"], "--voxel must be more than 0"),
         ([*PAIR, "--unit", "parsec"], "--unit must be one of um, mm"),
+        ([*PAIR, "--device", "gpu"], "--device must be cpu, cuda or auto, got 'gpu'"),
         ([*PAIR, "--up", "north"], "--up must be one of x, y, z"),
         ([*PAIR, "--init", "nope.json"], "nope.json: no such file"),
         ([*PAIR, "--init", "scaled.json"], "scaled.json: not a pose: .* scales by 2"),
