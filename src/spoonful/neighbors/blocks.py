@@ -107,20 +107,14 @@ def _blocks(points: Tensor) -> _Blocks:
     n = len(points)
     depth = max(0, math.ceil(math.log2(n / _BLOCK)))
     width = -(-n // 2**depth)
-    # Position n is padding.
-    extended = torch.cat([points, points.new_zeros(1, 3)])
+    # Position n is padding. It is at the place of a point, so that boxes stay finite.
+    extended = torch.cat([points, points[-1:]])
     order = torch.arange(width * 2**depth, device=points.device).clamp_max(n).unsqueeze(0)
     for _ in range(depth):
-        parts = _described(order, extended)
-        axis = (parts.high - parts.low).argmax(-1)[:, None, None].expand(*order.shape, 1)
-        along = parts.places.gather(-1, axis).squeeze(-1).masked_fill(parts.padding, torch.inf)
+        places = extended[order]
+        axis = (places.amax(1) - places.amin(1)).argmax(-1)[:, None, None]
+        along = places.gather(-1, axis.expand(*order.shape, 1)).squeeze(-1)
+        along = along.masked_fill_(order == n, torch.inf)
         order = order.gather(-1, along.argsort(-1)).reshape(2 * len(order), -1)
-    return _described(order, extended)
-
-
-def _described(order: Tensor, extended: Tensor) -> _Blocks:
-    places, padding = extended[order], order == len(extended) - 1
-    hidden = padding.unsqueeze(-1)
-    low = places.masked_fill(hidden, torch.inf).amin(1)
-    high = places.masked_fill(hidden, -torch.inf).amax(1)
-    return _Blocks(order.clamp_max(len(extended) - 2), places, padding, low, high)
+    places = extended[order]
+    return _Blocks(order.clamp_max(n - 1), places, order == n, places.amin(1), places.amax(1))

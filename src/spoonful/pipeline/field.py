@@ -131,9 +131,8 @@ class Fit(NamedTuple):
 
     Attributes:
         near: (H, N) bool, which points have a partner: nearby, and with a parallel normal.
-        off: (H, N) bool, which points contradict the pose: they are within a few voxels of the
-            other scan, but beside its surface, or they cross it. Points that continue a surface
-            beyond its edge do not: the other scan may end there.
+        square: (H, N) squared distance to the partner, inf outside the field.
+        alike: (H, N) cosine of the angle between the normals, positive unless signs count.
         gap: (H, N) distance to the partner's tangent plane, signed, in voxels.
         partner: (H, N) position of the partner.
         moved: (H, N, 3) the points, moved.
@@ -142,12 +141,23 @@ class Fit(NamedTuple):
     """
 
     near: Tensor
-    off: Tensor
+    square: Tensor
+    alike: Tensor
     gap: Tensor
     partner: Tensor
     moved: Tensor
     onto: Tensor
     facing: Tensor
+
+    @property
+    def off(self) -> Tensor:
+        """(H, N) bool, which points contradict the pose.
+
+        They are within a few voxels of the other scan, but beside its surface, or they cross it.
+        Points that continue a surface beyond its edge do not: the other scan may end there.
+        """
+        on = (self.gap.abs() < _APART) & (self.alike > 0.5)
+        return (self.square < _AROUND**2) & ~on
 
 
 def meet(
@@ -178,11 +188,10 @@ def meet(
     offset = moved - onto
     alike = (turned * facing).sum(-1)
     alike = alike if signed else alike.abs()
-    square = offset.square().sum(-1)
+    square = offset.square().sum(-1).masked_fill_(~inside, torch.inf)
     gap = (offset * facing).sum(-1)
-    near = inside & (square < reach**2) & (alike > cosine)
-    off = inside & (square < _AROUND**2) & ~((gap.abs() < _APART) & (alike > 0.5))
-    return Fit(near, off, gap, partner, moved, onto, facing)
+    near = (square < reach**2) & (alike > cosine)
+    return Fit(near, square, alike, gap, partner, moved, onto, facing)
 
 
 def settle(
