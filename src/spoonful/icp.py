@@ -121,15 +121,16 @@ def descend(
     for step in range(rounds + 1):
         moved = pose.apply(points)
         found = matcher(moved, rows)
-        used = found.weight > 0
-        new_share = used.sum(-1) / used.shape[-1]
+        used = (found.weight > 0).sum(-1)
+        new_share = used / moved.shape[-2]
         new_error = _root_mean(found.squared, found.weight)
         still = ((new_share - share).abs() < tolerance) & ((new_error - error).abs() < tolerance)
-        lost = used.sum(-1) < FEWEST
+        lost = used < FEWEST
         over = still | lost
-        rotation[rows], translation[rows] = pose
-        settled[rows], empty[rows] = still, lost
         finished = int(over.sum())
+        if finished > 0 or step == rounds:
+            rotation[rows], translation[rows] = pose
+            settled[rows], empty[rows] = still, lost
         if step == rounds or finished == len(rows):
             break
         share, error = new_share, new_error

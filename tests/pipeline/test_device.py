@@ -37,6 +37,7 @@ OPTIONS = (
 @pytest.fixture(scope="module")
 def pair() -> tuple[Cloud, Cloud]:
     """Two small scans with normals, which share about half of what they see."""
+    pytest.importorskip("scipy", reason="the CPU's answer needs SciPy")
     shapes = view(lumpy(1500, 1), (1, 0, 0)), view(lumpy(1400, 2), (0.6, 0.8, 0))
     turn = torch.tensor([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]], dtype=torch.float64)
     source, target = shapes[0].double() @ turn.mT, shapes[1].double()
