@@ -237,7 +237,7 @@ def _relief(points: Tensor, normals: Tensor) -> float:
     """
     some = slice(None, None, max(1, len(points) // 64))
     on = (points @ normals[some].mT - (points[some] * normals[some]).sum(-1)).abs() < 1
-    left = torch.ones(len(points), dtype=torch.bool)
+    left = torch.ones(len(points), dtype=torch.bool, device=points.device)
     for _ in range(3):
         left &= ~on[:, on[left].sum(0).argmax()]
     return float(left.float().mean())
