@@ -64,7 +64,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -76,6 +75,7 @@ from spoonful.data.sampling import voxel_average
 from spoonful.data.simulate import simulate
 from spoonful.data.threedmatch import read_log
 from spoonful.geometry import Pose, random_rotation
+from spoonful.neighbors import Index
 from spoonful.pipeline import register
 from spoonful.pipeline.alignment import Matches
 from spoonful.pipeline.scale import refine_scale
@@ -186,10 +186,11 @@ def bunnies(root: Path) -> Iterator[Pair]:
     }
     scans = {name: read(root / "bunny" / f"{name}.ply") for name in poses}
     placed = {k: move(poses[k], scans[k].points.double().numpy()) for k in poses}
-    trees = {k: cKDTree(points) for k, points in placed.items()}
+    indices = {k: Index(torch.from_numpy(points)) for k, points in placed.items()}
     for a, b in itertools.combinations(poses, 2):
-        shares = [np.mean(trees[y].query(placed[x])[0] < 0.002) for x, y in ((a, b), (b, a))]
-        if min(shares) > 0.3:
+        both = ((indices[a], indices[b]), (indices[b], indices[a]))
+        squared = [y.nearest(x.points, reach=0.002).squared_distance for x, y in both]
+        if min(each.isfinite().double().mean() for each in squared) > 0.3:
             truth = np.linalg.inv(poses[a]) @ poses[b]
             yield Pair("bunny", f"{b} on {a}", scans[b], scans[a], truth, 5.0, 0.01, 0.004)
 
