@@ -164,6 +164,20 @@ def test_a_spoilt_cloud_is_nan_and_an_empty_one_the_identity_and_no_other_is_dis
         assert leaf.grad[4].any()
 
 
+@pytest.mark.parametrize("refined", [False, True])
+def test_matches_in_one_place_far_from_the_rest_give_the_least_turn(small_blocks, refined):
+    # Moments that vanish look like those of a tiny cloud; summed in a larger unit they overflow.
+    source, target, weights = torch.zeros(1, 600, 3), torch.zeros(1, 600, 3), torch.zeros(1, 600)
+    source[:, -2, 0], source[:, -1, 0] = 1, -1
+    target[:, -2:], weights[:, -2:] = 10, 1
+    leaves = [x.requires_grad_() for x in (source, target, weights)]
+    pose = SpoonfulLayer(1, "target")(*leaves).poses if refined else kabsch(*leaves)
+    assert torch.equal(pose.rotation, torch.eye(3).expand_as(pose.rotation))
+    assert (pose.translation == 10).all()
+    (pose.rotation.sum() + pose.translation.sum()).backward()
+    assert all(leaf.grad.isfinite().all() for leaf in leaves)
+
+
 def test_masked_points_may_hold_anything():
     source, target, weights, _ = draw(torch.float64, (1,))
     mask = torch.rand(1, 40) < 0.5

@@ -845,8 +845,14 @@ def _scaled_sums(
         while tries < 2:
             block = (clouds, first, points, 0, LANES, origin, unit)
             added = _sums(*block, None, None, SPREAD, NO_LOSS, LANES, UNROLL)
-            total, mean_s, mean_t, X, H = _centred(added, origin, unit, SPREAD)
+            enlarged = unit > 1
+            total, own_s, own_t, X, H = _centred(added, origin, unit, SPREAD)
             size, tries, unit = _judge(total, X, H, unit, tries)
+            # What overflows when it is enlarged was not small: it had cancelled.
+            zero = enlarged & (size == float("inf"))
+            mean_s, mean_t = _where3(zero, mean_s, own_s), _where3(zero, mean_t, own_t)
+            X, H = _where9(zero, _zero9(tl.float64), X), _where9(zero, _zero9(tl.float64), H)
+            size = tl.where(zero, 0.0, size)
     power = _power_of_two(size)
     scale = tl.where(size == 0, 1.0, unit.to(tl.float64) * power)
     limit = unit.to(tl.float64) * LARGEST
