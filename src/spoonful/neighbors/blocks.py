@@ -45,7 +45,8 @@ def k_nearest_by_blocks(
     near = query.new_full((len(query), k), torch.inf)
     if len(position) == 0 or len(query) == 0:
         return index, near
-    asking, there = _blocks(query), _blocks(points[position])
+    there = _blocks(points[position])
+    asking = there if allowed is None and torch.equal(query, points) else _blocks(query)
     pending = torch.arange(len(asking.members), device=query.device)
     count, width = there.members.shape
     looked = 12 + k // 32

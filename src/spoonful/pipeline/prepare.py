@@ -136,14 +136,18 @@ def prepare(
         origin = inward(cloud.points.new_zeros(3)).float()
         return replace(scan, eye=origin) if seen else scan
 
-    return Pair(
-        *both(scan, (source, frame.source_in, askew), (target, frame.target_in, straight)), frame
-    )
+    sides = (source, frame.source_in, askew), (target, frame.target_in, straight)
+    return Pair(*both(scan, *sides, device), frame)
 
 
-def both(work: Callable[[_Side], _Done], source: _Side, target: _Side) -> tuple[_Done, _Done]:
-    """The results of `work` for the source and the target, in two threads if torch has them."""
-    if torch.get_num_threads() == 1:
+def both(
+    work: Callable[[_Side], _Done], source: _Side, target: _Side, device: torch.device | str
+) -> tuple[_Done, _Done]:
+    """The results of `work` for the source and the target, in two threads if torch has them.
+
+    On a GPU one thread is faster: the two would wait for each other with each operation.
+    """
+    if torch.get_num_threads() == 1 or torch.device(device).type != "cpu":
         return work(source), work(target)
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(work, (source, target))
@@ -205,8 +209,12 @@ def choose_voxel(source: Tensor, target: Tensor, generator: torch.Generator) -> 
     cloud must not have too many points on the grid. No voxel should be smaller than the distance
     between points, so that a dense and a thin scan look the same.
     """
-    some = [_sample(cloud, generator) for cloud in (source, target)]
-    apt = both(lambda points: _edge(points, min(POINTS, int(_FILLED * len(points)))), *some)
+    some = _sample(source, generator), _sample(target, generator)
+
+    def suiting(points: Tensor) -> float:
+        return _edge(points, min(POINTS, int(_FILLED * len(points))))
+
+    apt = both(suiting, *some, source.device)
     voxel = (apt[0] * apt[1]) ** 0.5
     for points in some:
         most = min(_MOST_POINTS, int(_FILLED * len(points)))

@@ -135,7 +135,8 @@ class Search:
     ) -> None:
         self.pair = pair
         if source is None or target is None:
-            described = both(describe, pair.source, pair.target)
+            device = pair.source.points.device
+            described = both(describe, pair.source, pair.target, device)
             source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
