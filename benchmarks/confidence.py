@@ -146,7 +146,8 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
     seeds, own = range(first, first + arguments.simulated), slice(part - 1, None, parts)
     usual = pairs(data, sets, arguments.every, seeds, (part, parts), done, seeds)
     others = every_pair(data, arguments.scenes, own, done, first)
-    for pair in itertools.chain(usual, others):
+    # Simulated pairs are last: a run that is stopped has all real ones.
+    for pair in itertools.chain(others, usual):
         for turn in range(1 if is_made(pair.kind) else arguments.turns):
             key = f"{pair.kind}|{pair.name}|{turn}"
             if key not in known:

@@ -255,13 +255,10 @@ def warnings_of(
     found = []
     larger, ratio = _larger(sizes)
     if ratio > _SCALES:
+        what = "unless one is a part of the other, convert both to one scale first"
         # A cloud that mostly lies on the other is a part of it, at the same scale.
-        known = unit_ratio(sizes) if fit.share < PART else None
-        what = (
-            f"perhaps {_UNITS[known]}: convert both to one unit first"
-            if known
-            else "unless one is a part of the other, convert both to one scale first"
-        )
+        if fit.share < PART and (known := unit_ratio(sizes)):
+            what = f"perhaps {_UNITS[known]}: convert both to one unit first"
         found.append(
             f"scales differ: the {larger} is {_times(ratio)} times as large as the other; {what}"
         )
@@ -330,12 +327,9 @@ def units_hint(sizes: tuple[float, float]) -> str:
     larger, ratio = _larger(sizes)
     if ratio <= _SCALES:
         return ""
-    closest = unit_ratio(sizes)
-    if closest is None:
-        return (
-            f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
-        )
-    return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+    if closest := unit_ratio(sizes):
+        return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+    return f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
 
 
 def unit_ratio(sizes: tuple[float, float]) -> float | None:
