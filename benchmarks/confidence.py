@@ -2,11 +2,13 @@
 
     python benchmarks/confidence.py --data SCANS --rows rows.jsonl [--turns 3] [--simulated 150]
 
-The pairs are those of scans.py, simulated ones included, without normals. Then come pairs of scans
-whether or not they overlap: all of ten bunny scans, of twenty kitchen fragments and of ten scans
-that share nothing, and `--scenes` pairs of each of three large simulated scenes (align.py says what
-these sets are). These scans are moved to their centroids, so that no sensor is known. Two of the
-scenes are in no fit: a second street, and a building whose rooms look alike.
+The pairs are those of scans.py without normals: `--simulated` of each simulated kind and as many of
+round objects, from the seed `--first` on. Real sources are turned `--turns` times, the others once.
+Then come pairs of scans whether or not they overlap: all of ten bunny scans, of twenty kitchen
+fragments and of ten scans that share nothing, and `--scenes` pairs of each of three large simulated
+scenes (align.py says what these sets are). These scans are moved to their centroids, so that no
+sensor is known. Two of the scenes are in no fit: a second street, and a building whose rooms look
+alike.
 
 Each source is left out once: the constants are fitted to the others, and the table says how often
 its results are right at about one confidence. A source is a kind of scan: a dataset, or a simulated
@@ -48,9 +50,11 @@ from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
 
-# Large simulated scenes: kind, sensor and seed. The first is fitted, the others are tests.
+# Large simulated scenes: kind, sensor and seed after `--first`. All but the first are tests.
 SCENES = (("street", "lidar", 0), ("street", "lidar", 1), ("building", "camera", 0))
 SCANS = 32  # of each scene
+# Sets of made-up scans, of which there are as many as wanted.
+MADE = ("simulated", "lumps")
 
 
 class Example(NamedTuple):
@@ -76,22 +80,25 @@ def example(key: str, pair: Pair) -> Example:
     return Example(key, pair.kind, origin, right, found.fit)
 
 
-def every_pair(root: Path, count: int, own: slice, done: Collection[str]) -> Iterator[Pair]:
+def every_pair(
+    root: Path, count: int, own: slice, done: Collection[str], first: int
+) -> Iterator[Pair]:
     """Pairs of scans of one set, overlapping or not; about `count` of each simulated scene.
 
     `own` is the part of each set to take. Simulated pairs with a name in `done` are left out.
+    `first` is added to the seeds of the scenes.
     """
     for kind in ("bunny", "kitchen", "apart"):
         for a, b in [*itertools.combinations(getattr(align, kind)(root), 2)][own]:
             name, limits = f"{b.name} on {a.name}, {kind}", align.RIGHT.get(kind)
             yield between(f"every pair: {kind}", name, (b.cloud, b.pose), (a.cloud, a.pose), limits)
     for scene, sensor, seed in SCENES if count else ():
-        group = scene_name(scene, sensor, seed)
+        group = scene_name(scene, sensor, seed, first)
         every = [*itertools.combinations(range(SCANS), 2)]
         names = {f"{j} on {i}, {group}": (i, j) for i, j in every[:: max(1, len(every) // count)]}
         left = [name for name in [*names][own] if name not in done]
         if left:
-            made = simulate(scene, sensor, scans=SCANS, seed=seed)
+            made = simulate(scene, sensor, scans=SCANS, seed=first + seed)
         for name in left:
             target, source = ((made.clouds[k], made.poses.at(k)) for k in names[name])
             kind = f"every pair: simulated {group}"
@@ -99,8 +106,12 @@ def every_pair(root: Path, count: int, own: slice, done: Collection[str]) -> Ite
             yield found._replace(origin=f"{scene} {sensor}")
 
 
-def scene_name(scene: str, sensor: str, seed: int) -> str:
-    return f"{scene} {sensor}, seed {seed}"
+def is_made(kind: str) -> bool:
+    return any(word in kind for word in MADE)
+
+
+def scene_name(scene: str, sensor: str, seed: int, first: int) -> str:
+    return f"{scene} {sensor}, seed {first + seed}"
 
 
 def between(
@@ -128,13 +139,16 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
         for line in path.read_text().splitlines():
             *facts, fit = json.loads(line)
             known[facts[0]] = Example(*facts, FitStatistics(**fit))
-    sets = [kind for kind in SETS if arguments.turns or kind == "simulated"]
+    sets = [kind for kind in SETS if arguments.turns or kind in MADE]
     part, parts = (int(number) for number in arguments.part.split("/"))
     done = {key.split("|")[1] for key in known}
-    usual = pairs(arguments.data, sets, arguments.every, arguments.simulated, (part, parts), done)
-    others = every_pair(arguments.data, arguments.scenes, slice(part - 1, None, parts), done)
-    for pair in itertools.chain(usual, others):
-        for turn in range(1 if "simulated" in pair.kind else arguments.turns):
+    data, first = arguments.data, arguments.first
+    seeds, own = range(first, first + arguments.simulated), slice(part - 1, None, parts)
+    usual = pairs(data, sets, arguments.every, seeds, (part, parts), done, seeds)
+    others = every_pair(data, arguments.scenes, own, done, first)
+    # Simulated pairs are last: a run that is stopped has all real ones.
+    for pair in itertools.chain(others, usual):
+        for turn in range(1 if is_made(pair.kind) else arguments.turns):
             key = f"{pair.kind}|{pair.name}|{turn}"
             if key not in known:
                 known[key] = example(key, turned(pair, turn, normals=False))
@@ -182,18 +196,26 @@ def fitted(examples: list[Example]) -> Tensor:
 def rows_of(examples: list[Example], constants: Tensor) -> list[Row]:
     chances = probability(examples, constants).tolist()
     return [
-        Row(found.kind, found.origin, found.right, chance >= CONFIDENT, chance, 0.0, 0.0)
+        Row(found.kind, pair_of(found.key), found.right, chance >= CONFIDENT, chance, 0.0, 0.0)
         for found, chance in zip(examples, chances, strict=True)
     ]
 
 
+def pair_of(key: str) -> str:
+    """The key without the turn."""
+    return key.rpartition("|")[0]
+
+
 def summary(rows: list[Row]) -> str:
-    """A table of the sets, all the simulated ones and all the real ones together at the end."""
+    """A table of the sets, all the simulated ones and all the real ones together at the end.
+
+    Turns of one pair are not independent: an interval is for the number of pairs. Doubt is not
+    counted against right results of ambiguous pairs.
+    """
     groups = {kind: [row for row in rows if row.kind == kind] for kind in {r.kind for r in rows}}
     groups = dict(sorted(groups.items()))
-    made = ("simulated", "lumps")
-    groups["all real"] = [row for row in rows if not any(word in row.kind for word in made)]
-    groups["all simulated"] = [row for row in rows if any(word in row.kind for word in made)]
+    groups["all real"] = [row for row in rows if not is_made(row.kind)]
+    groups["all simulated"] = [row for row in rows if is_made(row.kind)]
     groups["that share nothing"] = [row for row in rows if "apart" in row.kind]
     lines = []
     for kind, own in groups.items():
@@ -201,10 +223,12 @@ def summary(rows: list[Row]) -> str:
             continue
         right = [row for row in own if row.right]
         wrong = sum(bool(row.confident) and not row.right for row in own)
-        doubted = sum(not row.confident for row in right)
+        clear = [row for row in right if "ambiguous" not in row.kind]
+        doubted = sum(not row.confident for row in clear)
+        count, sure = (len({row.name for row in some}) for some in (own, clear))
         line = [kind, str(len(own)), str(len(right)), str(wrong)]
-        line += [interval(wrong / len(own), len(own)), str(doubted)]
-        lines.append([*line, interval(doubted / len(right), len(right)) if right else "-"])
+        line += [interval(wrong / len(own), count), str(doubted)]
+        lines.append([*line, interval(doubted / len(clear), sure) if clear else "-"])
     head = ["pairs", "results", "right", "confidently wrong", "interval"]
     return table([*head, "right but doubted", "interval"], lines)
 
@@ -216,6 +240,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
     parser.add_argument("--every", type=int, default=4, help="take every n-th pair of 3DMatch")
     parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
+    parser.add_argument("--first", type=int, default=0, help="the first seed of simulated pairs")
     parser.add_argument("--scenes", type=int, default=0, help="pairs of each simulated large scene")
     parser.add_argument("--part", default="1/1", help="compute this part of the pairs only, as 1/2")
     parser.add_argument("--save", action="store_true", help="write results/confidence.md")
@@ -224,7 +249,7 @@ def main() -> None:
     if arguments.part != "1/1":
         return print(f"{len(examples)} results; fit them without --part")
 
-    tests = tuple(scene_name(*scene) for scene in SCENES[1:])
+    tests = tuple(scene_name(*scene, arguments.first) for scene in SCENES[1:])
     test = [found for found in examples if found.kind.endswith(tests)]
     examples = [found for found in examples if not found.kind.endswith(tests)]
     unseen: list[Row] = []

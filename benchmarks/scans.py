@@ -133,14 +133,15 @@ def pairs(
     root: Path,
     kinds: Sequence[str],
     every: int,
-    count: int = 0,
+    seeds: Sequence[int] = (),
     part: tuple[int, int] = (1, 1),
     done: Collection[str] = (),
+    objects: Sequence[int] = range(2 * LUMPS),
 ) -> Iterator[Pair]:
-    """The pairs of the named sets, in the order of `SETS`; `count` of each simulated kind.
+    """The pairs of the named sets, in the order of `SETS`; one per seed of each simulated kind.
 
     `part` (2, 3) takes the second third of each set, every third pair. Simulated pairs with a name
-    in `done` are left out.
+    in `done` are left out. `objects` are the seeds of round objects.
     """
     own = slice(part[0] - 1, None, part[1])
     makers = {
@@ -150,14 +151,14 @@ def pairs(
         "pairs": lambda: listed(root),
         "room 40%": lambda: rooms("room 40%", 0.4),
         "room 30%": lambda: rooms("room 30%", 0.3),
-        "lumps": lumps,
+        "lumps": lambda: lumps(objects),
         "apart": lambda: strangers(root),
     }
     for kind in SETS:
         if kind in kinds and kind != "simulated":
             yield from itertools.islice(makers[kind](), own.start, None, own.step)
     if "simulated" in kinds:
-        yield from simulated([*itertools.product(range(count), SIMULATED)][own], done)
+        yield from simulated([*itertools.product(seeds, SIMULATED)][own], done)
 
 
 read = functools.lru_cache(maxsize=None)(read_cloud)
@@ -249,8 +250,8 @@ def room(rng: np.random.Generator, share: float, count: int = 60_000) -> tuple[C
     return clouds[0], clouds[1]
 
 
-def lumps() -> Iterator[Pair]:
-    for k in range(2 * LUMPS):
+def lumps(seeds: Sequence[int]) -> Iterator[Pair]:
+    for k in seeds:
         rng = np.random.default_rng([k, 7])
         balls = [(rng.normal(size=(7, 3)) * 0.4, rng.uniform(0.2, 0.5, 7)) for _ in range(2)]
         apart = k % 2 == 1
@@ -578,7 +579,7 @@ def unknown_scale(arguments: argparse.Namespace) -> None:
     """
     found: dict[str, list[tuple[float, ...]]] = {}
     refined: dict[str, dict[str, float]] = {}
-    for given in pairs(arguments.data, arguments.sets, arguments.every, arguments.simulated):
+    for given in pairs(arguments.data, arguments.sets, arguments.every, range(arguments.simulated)):
         rows = found.setdefault(given.kind, [])
         if given.truth is None or len(rows) >= (arguments.limit or math.inf):
             continue
@@ -709,7 +710,7 @@ def main() -> None:
     rows: dict[str, list[Row]] = {name: [] for name in methods}
     counts: dict[str, int] = {}
     same: dict[str, list[bool]] = {}
-    for given in pairs(arguments.data, arguments.sets, arguments.every, arguments.simulated):
+    for given in pairs(arguments.data, arguments.sets, arguments.every, range(arguments.simulated)):
         counts[given.kind] = counts.get(given.kind, 0) + 1
         if counts[given.kind] > (arguments.limit or math.inf):
             continue

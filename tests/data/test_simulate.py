@@ -163,16 +163,25 @@ def test_the_overlap_is_the_share_of_points_with_a_partner(room: Simulated) -> N
     assert float(room.overlap[0, 1]) == pytest.approx(min(shares), abs=0.12)
 
 
-def test_a_bare_corridor_is_ambiguous_and_a_full_room_is_not() -> None:
-    class Bare(module._Builder):
-        def furnish(self, *args: object) -> None: ...
-
+def test_bare_corridors_and_corners_are_ambiguous_and_a_full_room_is_not() -> None:
+    furnish = module._Builder.furnish
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_Builder", Bare)
-        bare = simulate("corridor", "lidar", seed=1, detail=0.3)
-    assert bool(bare.ambiguous[0, 1])
-    made = [simulate("building", "camera", seed=seed, detail=0.3) for seed in range(3)]
+        patch.setattr(module._Builder, "furnish", lambda *_: None)
+        for kind, sensor in (("corridor", "lidar"), ("building", "camera")):
+            assert bool(simulate(kind, sensor, seed=1, detail=0.3).ambiguous[0, 1])
+        patch.setattr(module._Builder, "furnish", lambda *given: furnish(*given[:3], 20, 1.4))
+        made = [simulate("building", "lidar", seed=seed, detail=0.3) for seed in range(3)]
     assert not any(bool(each.ambiguous.any()) for each in made)
+
+
+def test_corner_motions_put_the_inside_of_a_corner_into_the_inside_of_another() -> None:
+    size = torch.tensor([5.0, 4.0, 2.8]).double()
+    corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0]).double()] * 3)
+    both = torch.stack([corners * size, 0.1 + 0.8 * corners + corners * (size - 1)])
+    for motion in module._corners(size.tolist()):
+        apart = torch.cdist(motion.apply(both), both).lt(1e-6)
+        assert bool((apart[0] & apart[1]).any())
+        assert not torch.allclose(motion.matrix(), torch.eye(4).double())
 
 
 def test_scans_apart_share_nothing() -> None:

@@ -58,6 +58,12 @@ def test_surfaces_that_lie_beside_each_other_are_doubted():
     assert found[1] < CONFIDENT < found[3]
 
 
+def test_the_same_matches_on_more_common_surface_are_weaker_evidence():
+    """Two round objects that differ share much surface at some pose, but few matches."""
+    found = [confidence_of(GOOD._replace(agreement=0.65, share=x)) for x in (0.1, 0.3, 0.6, 1.0)]
+    assert found == sorted(found, reverse=True)
+
+
 def test_exactness_falls_as_surfaces_part():
     generator = torch.Generator().manual_seed(0)
     x, y = 2 * torch.rand(2, 6000, generator=generator) - 1

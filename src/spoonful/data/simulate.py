@@ -10,12 +10,14 @@ Two numbers of each pair of scans are computed from the scene, not from the nois
   of the two shares.
 - A pair is ambiguous if another pose explains it about as well as the true one. Each kind of scene
   names the motions to try: steps along a corridor, from column to column or from window to window,
-  and half turns of a room. A motion explains the pair if it keeps `_KEPT` of the points that both
-  see, and puts at most `_THROUGH` of them where the other sensor looks through.
+  half turns, and from one corner of a room to another. A motion explains the pair if it keeps
+  `_KEPT` of the points that both see, and puts at most `_THROUGH` of them where the other sensor
+  looks through.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -377,12 +379,20 @@ def _compare(scene: Scene, sensor: Sensor, taken: Sequence[_Taken]) -> tuple[Ten
     ambiguous = torch.zeros(count, count, dtype=torch.bool)
     for motion in scene.motions:
         for i, j in (overlap > 0).triu(1).nonzero().tolist():
-            good = True
-            for a, b, moved in ((i, j, motion), (j, i, motion.inverse())):
-                on, through = _met(scene, sensor, taken[b].pose, [moved.apply(probes[a])])
-                good &= bool(on >= _KEPT * there[a, b]) and bool(through <= _THROUGH * on)
-            ambiguous[i, j] |= good
+            ambiguous[i, j] |= all(
+                _explains(scene, sensor, taken[b].pose, moved.apply(probes[a]), there[a, b])
+                for a, b, moved in ((i, j, motion), (j, i, motion.inverse()))
+            )
     return overlap, ambiguous | ambiguous.mT
+
+
+def _explains(scene: Scene, sensor: Sensor, pose: Pose, points: Tensor, share: Tensor) -> bool:
+    """True if moved points (N, 3) explain a scan, of which the points share that much unmoved."""
+    least = _KEPT * share
+    if sensor.sees(pose.inverse().apply(points)).double().mean() < least:
+        return False  # without casting rays, which takes longer
+    on, through = _met(scene, sensor, pose, [points])
+    return bool(on >= least) and bool(through <= _THROUGH * on)
 
 
 def _met(
@@ -409,6 +419,20 @@ def _motion(degrees: float, x: float, y: float, about: Numbers = (0, 0)) -> Pose
     rotation = torch.tensor([[cosine, -sine, 0], [sine, cosine, 0], [0, 0, 1]], dtype=torch.float64)
     middle = torch.tensor([*about[:2], 0.0], dtype=torch.float64)
     return Pose(rotation, middle - rotation @ middle + torch.tensor([x, y, 0.0]))
+
+
+def _corners(size: Numbers) -> tuple[Pose, ...]:
+    """The motions that put a corner of the box from 0 to `size` into one of its corners."""
+    corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0]).double()] * 3)
+    edges, motions = torch.tensor(size, dtype=torch.float64), []
+    for axes in itertools.permutations(torch.eye(3).double()):
+        for signs in 2 * corners - 1:
+            turn = torch.stack(axes) * signs
+            if torch.det(turn) > 0 and torch.trace(turn) < 3:
+                ends = ((2 * corners - 1) @ turn.mT + 1) / 2 * edges
+                shifts = (ends - corners * edges @ turn.mT).unique(dim=0)
+                motions += [Pose(turn, shift) for shift in shifts]
+    return tuple(motions)
 
 
 # --- scenes -----------------------------------------------------------------------------------
@@ -492,7 +516,7 @@ def _room(rng: np.random.Generator, scans: int, step: float) -> Scene:
     make.hollow(size)
     make.furnish((0.3, 0.3, 0), size - 0.3, int(rng.integers(2, 12)), 1.4)
     path = make.wander((0.5, 0.5, 1.1), (*(size[:2] - 0.5), 1.8), scans)
-    return make.scene(path, size, [(180, 0, 0)])
+    return make.scene(path, size)._replace(motions=_corners(size))
 
 
 def _corridor(rng: np.random.Generator, scans: int, step: float) -> Scene:
@@ -500,9 +524,8 @@ def _corridor(rng: np.random.Generator, scans: int, step: float) -> Scene:
     make, size = _Builder(rng, step), rng.uniform((15, 1.8, 2.4), (40, 3, 3.0))
     make.hollow(size)
     gap = rng.uniform(2, 4)
-    for x in np.arange(gap / 2, size[0] - 1, gap):
-        for side in (0.0, size[1]):
-            make.slab((x, side - 0.06, 0), (x + 0.9, side + 0.06, 2.05))
+    for x, side in itertools.product(np.arange(gap / 2, size[0] - 1, gap), (0.0, size[1])):
+        make.slab((x, side - 0.06, 0), (x + 0.9, side + 0.06, 2.05))
     make.furnish((1, 0.2, 0), (size[0] - 1, size[1] - 0.2, 0), int(rng.integers(0, 14)), 0.7)
     path = make.wander((1.5, 0.6, 1.2), (size[0] - 1.5, size[1] - 0.6, 1.7), scans)
     slides = [(0.0, k * gap, 0.0) for k in (-2, -1, 1, 2)] + [(0.0, 0.8, 0.0), (0.0, -0.8, 0.0)]
@@ -514,10 +537,9 @@ def _hall(rng: np.random.Generator, scans: int, step: float) -> Scene:
     make, size = _Builder(rng, step), rng.uniform((18, 14, 5), (40, 25, 9))
     make.hollow(size)
     gap, radius = rng.uniform(4, 7, 2), rng.uniform(0.2, 0.4)
-    for x in np.arange(gap[0] / 2, size[0], gap[0]):
-        for y in np.arange(gap[1] / 2, size[1], gap[1]):
-            make.put(cylinder(radius, size[2]), x, y, size[2] / 2)
-            make.taken.append((x, y, radius))
+    for x, y in itertools.product(*(np.arange(gap[k] / 2, size[k], gap[k]) for k in (0, 1))):
+        make.put(cylinder(radius, size[2]), x, y, size[2] / 2)
+        make.taken.append((x, y, radius))
     make.furnish((1, 1, 0), size - 1, int(rng.integers(3, 25)), 3.0)
     path = make.wander((2, 2, 1.2), (*(size[:2] - 2), 2.0), scans)
     steps = [(0.0, x, y) for x, y in np.diag(gap)] + [(0.0, -x, -y) for x, y in np.diag(gap)]
@@ -552,9 +574,8 @@ def _table(rng: np.random.Generator, scans: int, step: float) -> Scene:
     make, size = _Builder(rng, step), rng.uniform((0.7, 0.5, 0.7), (1.6, 0.9, 0.8))
     make.slab((-3, -3, -_WALL), (size[0] + 3, size[1] + 3, 0))
     make.slab((0, 0, size[2] - 0.04), size)
-    for x in (0.08, size[0] - 0.08):
-        for y in (0.08, size[1] - 0.08):
-            make.put(box(0.05, 0.05, size[2]), x, y, size[2] / 2 - 0.01)
+    for x, y in itertools.product(*((0.08, size[k] - 0.08) for k in (0, 1))):
+        make.put(box(0.05, 0.05, size[2]), x, y, size[2] / 2 - 0.01)
     make.furnish((0.1, 0.1, size[2]), size - 0.1, int(rng.integers(2, 9)), 0.35)
     turn = np.radians(rng.uniform(0, 360) + np.cumsum(rng.uniform(15, 70, scans)))
     out = np.stack([np.cos(turn), np.sin(turn), rng.uniform(0.3, 0.9, scans)], 1)
@@ -600,7 +621,8 @@ def _building(rng: np.random.Generator, scans: int, step: float) -> Scene:
     stand = np.column_stack([stand, rng.uniform(1.2, 1.7, scans)])
     turn = np.radians(np.cumsum(rng.uniform(20, 55, scans)))
     ahead = np.stack([np.cos(turn), np.sin(turn), np.full(scans, -0.2)], 1)
-    return make.scene(np.stack([stand, stand + ahead], 1), (x[-1], y[-1], tall))
+    scene = make.scene(np.stack([stand, stand + ahead], 1), (x[-1], y[-1], tall))
+    return scene._replace(motions=_corners((x[-1], y[-1], tall))) if count == 1 else scene
 
 
 def _street(rng: np.random.Generator, scans: int, step: float) -> Scene:

@@ -23,7 +23,7 @@ _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (0.79, 8.80, 7.13, -118.60, 4.02), 6.17
+_WEIGHTS, _RIVALRY = (1.20, 10.30, 5.33, -111.15, 0.83), 4.64
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
@@ -158,11 +158,11 @@ def confidence_of(fit: FitStatistics) -> float:
 
     >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
     >>> round(confidence_of(fit), 2)
-    0.9
+    0.84
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.46
+    0.47
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
-    0.45
+    0.42
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
@@ -173,9 +173,9 @@ def confidence_of(fit: FitStatistics) -> float:
 
 
 def features_of(fit: FitStatistics) -> tuple[float, ...]:
-    """Logarithms of `support`, `agreement` and `exactness`, `through` up to a tenth, and one."""
+    """Logarithms of `support` / `share`, `agreement`, `exactness`; `through` up to 0.1; and one."""
     shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
-    return math.log(fit.support + 1), *shares, min(fit.through, 0.1), 1.0
+    return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, min(fit.through, 0.1), 1.0
 
 
 class Freedom(NamedTuple):
@@ -252,24 +252,14 @@ def _axis(direction: Tensor) -> tuple[float, float, float]:
 def warnings_of(
     pair: Pair, fit: FitStatistics, freedom: Freedom, sizes: tuple[float, float]
 ) -> list[str]:
-    """The warnings about a result, one sentence each.
-
-    Args:
-        pair: the scans.
-        fit: of the pose.
-        freedom: of the pose.
-        sizes: of source and target, in their own units.
-    """
+    """The warnings about a result, one sentence each; sizes are in the units of the clouds."""
     found = []
     larger, ratio = _larger(sizes)
     if ratio > _SCALES:
+        what = "unless one is a part of the other, convert both to one scale first"
         # A cloud that mostly lies on the other is a part of it, at the same scale.
-        known = unit_ratio(sizes) if fit.share < PART else None
-        what = (
-            f"perhaps {_UNITS[known]}: convert both to one unit first"
-            if known
-            else "unless one is a part of the other, convert both to one scale first"
-        )
+        if fit.share < PART and (known := unit_ratio(sizes)):
+            what = f"perhaps {_UNITS[known]}: convert both to one unit first"
         found.append(
             f"scales differ: the {larger} is {_times(ratio)} times as large as the other; {what}"
         )
@@ -281,16 +271,13 @@ def warnings_of(
                 f"few points: the {name} has {voxels} of {pair.voxel:.3g}; "
                 f"fewer than {_FEW} are seldom enough for a pose"
             )
-    if freedom.slides:
-        found.append(
-            "planar or prismatic geometry: the source can slide along "
-            f"{_listed(freedom.slides)} and still fit"
-        )
-    if freedom.turns:
-        found.append(
-            "round or flat geometry: the source can turn about "
-            f"{_listed(freedom.turns)} and still fit"
-        )
+    for axes, shape, move in (
+        (freedom.slides, "planar or prismatic", "slide along"),
+        (freedom.turns, "round or flat", "turn about"),
+    ):
+        if axes:
+            listed = " and ".join("({:.2f}, {:.2f}, {:.2f})".format(*axis) for axis in axes)
+            found.append(f"{shape} geometry: the source can {move} {listed} and still fit")
     if freedom.bare:
         found.append(
             "bare geometry: the common surface is hardly more than three planes, "
@@ -321,15 +308,13 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
     >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.eye(3)))
     ()
     """
-    counts = {"source": source.dropped, "target": target.dropped}
     parts = [
         f"{count:,} {'point' if count == 1 else 'points'} of the {name}"
-        for name, count in counts.items()
+        for name, count in (("source", source.dropped), ("target", target.dropped))
         if count
     ]
-    if not parts:
-        return ()
-    return (f"left out for NaN or infinite coordinates: {' and '.join(parts)}",)
+    text = f"left out for NaN or infinite coordinates: {' and '.join(parts)}"
+    return (text,) if parts else ()
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
@@ -343,12 +328,9 @@ def units_hint(sizes: tuple[float, float]) -> str:
     larger, ratio = _larger(sizes)
     if ratio <= _SCALES:
         return ""
-    closest = unit_ratio(sizes)
-    if closest is None:
-        return (
-            f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
-        )
-    return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+    if closest := unit_ratio(sizes):
+        return f"the {larger} is about {closest:g} times as large: perhaps {_UNITS[closest]}"
+    return f"the {larger} is {_times(ratio)} times as large; no usual pair of units explains that"
 
 
 def unit_ratio(sizes: tuple[float, float]) -> float | None:
@@ -370,7 +352,3 @@ def _larger(sizes: tuple[float, float]) -> tuple[str, float]:
 
 def _times(ratio: float) -> str:
     return f"{ratio:,.0f}" if 100 <= ratio < 1e6 else f"{ratio:.3g}"
-
-
-def _listed(axes: tuple[tuple[float, float, float], ...]) -> str:
-    return " and ".join("({:.2f}, {:.2f}, {:.2f})".format(*axis) for axis in axes)
