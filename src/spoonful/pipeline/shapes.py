@@ -45,9 +45,8 @@ def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
     if is_splats(shape.fields):
-        x, y, z, w = quaternion(pose.rotation).tolist()
         # Their colours are columns already.
-        columns = turned(shape.fields, (w, x, y, z))
+        columns = turned(shape.fields, _real_first(pose))
         return replace(shape, points=points, normals=None, colors=None, fields=columns)
     return replace(shape, points=points, normals=normals, header=_with_sensor(shape.header, pose))
 
@@ -56,8 +55,13 @@ def _with_sensor(header: Any, pose: Pose, factor: float = 1.0) -> Any:
     """The header of a PCD file with its viewpoint scaled and moved; any other as it is."""
     if not hasattr(header, "viewpoint"):
         return header
-    rotation, translation = (part.double().numpy() for part in pose)
-    return header.moved(rotation, translation, factor)
+    return header.moved(pose.to(torch.float64), _real_first(pose), factor)
+
+
+def _real_first(pose: Pose) -> tuple[float, float, float, float]:
+    """The quaternion of a pose's rotation, its real part first."""
+    x, y, z, w = quaternion(pose.rotation).tolist()
+    return w, x, y, z
 
 
 def _turned(mesh: Mesh, pose: Pose) -> Mapping[str, Any]:

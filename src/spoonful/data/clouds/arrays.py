@@ -114,65 +114,6 @@ def to_bytes(colors: NDArray[Any]) -> NDArray[Any]:
     return np.nan_to_num(np.round(colors * scale)).clip(0, 255).astype(np.uint8)
 
 
-def from_trimesh(loaded: Mapping[str, Any]) -> Arrays:
-    """Convert the result of trimesh's loaders: one geometry, or several by name."""
-    several = loaded.get("geometry")
-    parts = [loaded] if several is None else list(several.values())
-    return concatenate([_part(part) for part in parts])
-
-
-def concatenate(parts: list[Arrays]) -> Arrays:
-    """Several geometries as one: the meshes among them if there are any, else the clouds."""
-    if any(part.faces is not None for part in parts):
-        parts = [part for part in parts if part.faces is not None]
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Arrays(np.zeros((0, 3)))
-    faces, offset = [], 0
-    for part in parts:
-        if part.faces is not None:
-            faces.append(part.faces + offset)
-        offset += len(part.vertices)
-    normals = [part.normals for part in parts if part.normals is not None]
-    colors = [part.colors for part in parts if part.colors is not None]
-    return Arrays(
-        np.concatenate([part.vertices for part in parts]),
-        np.concatenate(faces) if faces else None,
-        np.concatenate(normals) if len(normals) == len(parts) else None,
-        np.concatenate(colors) if len(colors) == len(parts) else None,
-    )
-
-
-def _part(loaded: Mapping[str, Any]) -> Arrays:
-    vertices = np.asarray(loaded["vertices"])
-    faces = loaded.get("faces")
-
-    def of_vertices(name: str) -> NDArray[Any] | None:
-        values = loaded.get(name)
-        if values is None or np.ndim(values) != 2 or len(values) != len(vertices):
-            return None
-        return np.asarray(values)[:, :3]
-
-    if faces is not None and len(faces):
-        if np.ndim(faces) != 2 or np.shape(faces)[1] != 3:
-            geometry = require("trimesh.geometry", extra="data", why="Reading meshes")
-            faces = geometry.triangulate_quads(faces).reshape(-1, 3)
-        # Checked before anything is done with them: a negative index would wrap around.
-        faces = np.asarray(faces)
-        if len(faces) and not (faces.min() >= 0 and faces.max() < len(vertices)):
-            raise ValueError(
-                f"its faces name vertices {faces.min()} to {faces.max()} of {len(vertices)}"
-            )
-        colors = of_vertices("vertex_colors")
-        if colors is not None and colors.shape[1] < 3:
-            colors = None  # not three colours per vertex
-        return Arrays(vertices, faces.astype(np.int64), colors=colors)
-    return Arrays(
-        vertices, normals=of_vertices("vertex_normals"), colors=of_vertices("vertex_colors")
-    )
-
-
 def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[Any]]:
     """All columns of a cloud or mesh, in the order of the file that it was read from.
 

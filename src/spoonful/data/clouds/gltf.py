@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from spoonful.data.clouds.arrays import Arrays, columns_of, concatenate, from_trimesh, np
+from spoonful.data.clouds.arrays import Arrays, columns_of, np
 from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.numbers import check_corners
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
 
@@ -181,14 +182,36 @@ def _placed(loaded: dict[str, Any]) -> Arrays:
         found = geometry.get(edge.get("geometry"))
         if found is None or "entities" in found:
             continue
-        part = from_trimesh(found)
         matrix = matrix_of(edge["frame_to"])
-        vertices = part.vertices.astype(np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
-        faces = part.faces
-        if faces is not None and np.linalg.det(matrix[:3, :3]) < 0:
-            faces = faces[:, ::-1].copy()
-        parts.append(Arrays(vertices, faces, colors=part.colors))
-    return concatenate(parts)
+        vertices = np.asarray(found["vertices"], np.float64) @ matrix[:3, :3].T + matrix[:3, 3]
+        faces, colors = found.get("faces"), found.get("vertex_colors")
+        if faces is not None and len(faces):
+            faces = check_corners(np.asarray(faces), len(vertices)).astype(np.int64)
+            if np.linalg.det(matrix[:3, :3]) < 0:
+                faces = faces[:, ::-1].copy()
+        else:
+            faces = None
+        if colors is not None:
+            colors = colors[:, :3] if colors.ndim == 2 and colors.shape[1] >= 3 else None
+        parts.append(Arrays(vertices, faces, colors=colors))
+    return _joined(parts)
+
+
+def _joined(parts: list[Arrays]) -> Arrays:
+    """Several geometries as one: the meshes among them if there are any, else the clouds."""
+    meshes = [part for part in parts if part.faces is not None]
+    parts = meshes or parts
+    if not parts:
+        return Arrays(np.zeros((0, 3)))
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
+    colors = [part.colors for part in parts if part.colors is not None]
+    return Arrays(
+        np.concatenate([part.vertices for part in parts]),
+        np.concatenate([m.faces + start for m, start in zip(meshes, starts, strict=False)])
+        if meshes
+        else None,
+        colors=np.concatenate(colors) if len(colors) == len(parts) else None,
+    )
 
 
 def write_gltf(shape: Cloud | Mesh, encoding: str | None) -> bytes:

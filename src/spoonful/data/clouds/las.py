@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import mmap
 import struct
@@ -145,24 +146,17 @@ def _check_layers(data: mmap.mmap, at: int, end: int, record: bytes, chunks: int
         expect(at, end, "compressed layers")
 
 
-def write_las(shape: Cloud, file: BinaryIO, tell: Tell) -> None:
-    """Coordinates in whole steps, a power of ten: over 200 million of them across the cloud."""
-    _write(shape, file, tell, compress=False)
-
-
-def write_laz(shape: Cloud, file: BinaryIO, tell: Tell) -> None:
-    """The same, compressed."""
-    _write(shape, file, tell, compress=True)
-
-
 def _write(shape: Cloud, file: BinaryIO, tell: Tell, *, compress: bool) -> None:
+    """Coordinates in whole steps, a power of ten: over 200 million of them across the cloud."""
     laspy = require("laspy", extra="data", why="Writing LAS and LAZ files")
     bounds = _bounds(shape)
     own = hasattr(shape.header, "vlrs")
-    colored = shape.colors is not None
-    header = copy.deepcopy(shape.header) if own else _new_header(laspy, bounds, colored)
-    if own and not _fits(bounds, header):
-        header.offsets, header.scales = _steps(bounds, np.max(header.scales))
+    if own:
+        header = copy.deepcopy(shape.header)
+    else:
+        header = laspy.LasHeader(version="1.2", point_format=0 if shape.colors is None else 2)
+    if not (own and _fits(bounds, header)):
+        header.offsets, header.scales = _steps(bounds, np.max(header.scales) if own else 0.0)
     missing = [name for name in _NORMALS if name not in header.point_format.dimension_names]
     if shape.normals is not None and missing:
         header.add_extra_dims([laspy.ExtraBytesParams(name, "f4") for name in missing])
@@ -172,15 +166,7 @@ def _write(shape: Cloud, file: BinaryIO, tell: Tell, *, compress: bool) -> None:
     ) as writer:
         for start in range(0, len(shape), _PORTION):
             rows = slice(start, start + _PORTION)
-            columns = columns_of(
-                replace(
-                    shape,
-                    points=shape.points[rows],
-                    normals=None if shape.normals is None else shape.normals[rows],
-                    colors=None if shape.colors is None else shape.colors[rows],
-                    fields={},
-                )
-            )
+            columns = columns_of(replace(shape, fields={}).select(rows))
             record = laspy.ScaleAwarePointRecord.zeros(len(columns["x"]), header=header)
             if own:
                 for name, column in shape.fields.items():
@@ -197,6 +183,10 @@ def _write(shape: Cloud, file: BinaryIO, tell: Tell, *, compress: bool) -> None:
             tell(min(start + _PORTION, len(shape)), len(shape))
 
 
+write_las = functools.partial(_write, compress=False)
+write_laz = functools.partial(_write, compress=True)
+
+
 def changed(shape: Cloud | Mesh) -> list[str]:
     """The parts of a LAS header that cannot be kept because the points were moved too far."""
     if not hasattr(shape.header, "vlrs") or not isinstance(shape, Cloud):
@@ -209,19 +199,13 @@ def _bounds(shape: Cloud) -> Any:
     return torch.stack([*shape.points.aminmax(dim=0)]).double().cpu().numpy()
 
 
-def _new_header(laspy: Any, bounds: Any, colors: bool) -> Any:
-    header = laspy.LasHeader(version="1.2", point_format=2 if colors else 0)
-    header.offsets, header.scales = _steps(bounds)
-    return header
-
-
 def _fits(bounds: Any, header: Any) -> bool:
     """True if all coordinates are whole numbers of 32 bits in the header's steps."""
     steps = (bounds - header.offsets) / header.scales
     return bool(np.abs(steps).max() < 2**31 - 1)
 
 
-def _steps(bounds: Any, least: float = 0.0) -> tuple[Any, Any]:
+def _steps(bounds: Any, least: float) -> tuple[Any, Any]:
     """An offset and scales, `least` or a power of ten, that hold all points."""
     extent = float((bounds[1] - bounds[0]).max())
     finest = 10.0 ** math.ceil(math.log10(max(extent, 1e-12) / (2**31 - 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -10,10 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+
 from spoonful.data.clouds.arrays import Arrays, columns_of, from_columns, np, text_format
 from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.splats import quaternion_product
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
+from spoonful.geometry import Pose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,39 +63,14 @@ class Grid(NamedTuple):
     height: int
     viewpoint: tuple[float, ...] = NO_VIEWPOINT
 
-    def moved(self, rotation: NDArray[Any], translation: NDArray[Any], scale: float = 1.0) -> Grid:
-        """The same for points that are scaled, then moved."""
+    def moved(self, pose: Pose, turn: tuple[float, ...], scale: float = 1.0) -> Grid:
+        """The same for points that are scaled, then moved; `turn` is the pose's quaternion."""
         if self.viewpoint == NO_VIEWPOINT:
             return self
-        place = rotation @ (scale * np.array(self.viewpoint[:3])) + translation
-        turn = _quaternion(rotation @ _matrix(np.array(self.viewpoint[3:])))
-        return self._replace(viewpoint=(*place.tolist(), *turn.tolist()))
-
-
-def _matrix(quaternion: NDArray[Any]) -> NDArray[Any]:
-    """The rotation of a quaternion, which need not have length one."""
-    w, *v = quaternion / (np.linalg.norm(quaternion) or 1.0)
-    cross = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
-    return np.eye(3) + 2 * w * cross + 2 * cross @ cross
-
-
-def _quaternion(rotation: NDArray[Any]) -> NDArray[Any]:
-    """The unit quaternion of a rotation, with a real part that is not negative.
-
-    >>> _quaternion(_matrix(np.array([0.7, 0.5, 0.1, 0.5]))).round(12).tolist()
-    [0.7, 0.5, 0.1, 0.5]
-    """
-    # Each product of a rotation's quaternion with another is a sum of the rotation's entries; the
-    # quaternion is the eigenvector of the largest eigenvalue.
-    (a, b, c), (d, e, f), (g, h, i) = rotation
-    products = [
-        [a + e + i, h - f, c - g, d - b],
-        [h - f, a - e - i, b + d, c + g],
-        [c - g, b + d, e - a - i, f + h],
-        [d - b, c + g, f + h, i - a - e],
-    ]
-    found = np.linalg.eigh(np.array(products)).eigenvectors[:, -1]
-    return found if found[0] >= 0 else -found
+        place = pose.apply(scale * torch.tensor([self.viewpoint[:3]], dtype=torch.float64))[0]
+        turned = np.array(quaternion_product(turn, self.viewpoint[3:]))
+        turned /= math.copysign(np.linalg.norm(turned) or 1.0, turned[0])
+        return self._replace(viewpoint=(*place.tolist(), *turned.tolist()))
 
 
 def _colors(columns: Mapping[str, NDArray[Any]], pypcd4: Any) -> dict[str, NDArray[Any]]:

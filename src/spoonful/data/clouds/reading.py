@@ -174,8 +174,14 @@ def _blaming(path: Path, opening: str = "", hint: str = "") -> Iterator[None]:
         raise CloudFileError(f"{path}: {opening}{reason}{hint}") from error
 
 
-def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
-    """Which rows are finite, (V,) bool; an error unless that is all or the rest may go."""
+def _positions(arrays: Arrays, drop_nonfinite: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """The points (V, 3), and which of them are finite, (V,) bool; an error if others may not go."""
+    shape = tuple(arrays.vertices.shape)
+    if len(shape) != 2 or shape[1] != 3:
+        raise ValueError(f"its points have shape {shape}, not (N, 3)")
+    if shape[0] == 0:
+        raise ValueError("it holds no points")
+    vertices = _tensor(arrays.vertices)
     finite = finite_rows(vertices)
     bad = int((~finite).sum())
     if bad and not drop_nonfinite:
@@ -183,16 +189,7 @@ def _finite_rows(vertices: torch.Tensor, drop_nonfinite: bool) -> torch.Tensor:
             f"{bad} of its {len(vertices)} points have NaN or infinite coordinates; "
             "drop_nonfinite=True leaves them out"
         )
-    return finite
-
-
-def _vertices(arrays: Arrays) -> torch.Tensor:
-    shape = tuple(arrays.vertices.shape)
-    if len(shape) != 2 or shape[1] != 3:
-        raise ValueError(f"its points have shape {shape}, not (N, 3)")
-    if shape[0] == 0:
-        raise ValueError("it holds no points")
-    return _tensor(arrays.vertices)
+    return vertices, finite
 
 
 def _tensor(array: Any) -> torch.Tensor:
@@ -205,8 +202,7 @@ def _tensor(array: Any) -> torch.Tensor:
 def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
     from spoonful.data.clouds.arrays import to_bytes
 
-    points = _vertices(arrays)
-    finite = _finite_rows(points, drop_nonfinite)
+    points, finite = _positions(arrays, drop_nonfinite)
     if not bool(finite.any()):
         raise ValueError("none of its points is finite")
     rows = slice(None) if bool(finite.all()) else finite
@@ -254,8 +250,7 @@ def _unit_normals(points: torch.Tensor, normals: torch.Tensor) -> torch.Tensor |
 def _mesh(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Mesh:
     from spoonful.data.clouds.arrays import to_bytes
 
-    vertices = _vertices(arrays)
-    finite = _finite_rows(vertices, drop_nonfinite)
+    vertices, finite = _positions(arrays, drop_nonfinite)
     assert arrays.faces is not None
     faces = torch.from_numpy(arrays.faces)
     colors = None if arrays.colors is None else torch.from_numpy(to_bytes(arrays.colors))

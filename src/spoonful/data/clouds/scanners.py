@@ -26,12 +26,7 @@ def read_pts(data: bytes, folder: Path) -> Arrays:
             at += 1
         else:
             count = len(rows) - at  # some programs leave the count out
-        if count > len(rows) - at:
-            raise ValueError(
-                f"it declares {count} points, but only {len(rows) - at} follow: truncated?"
-            )
-        if count:
-            parts.append(rows.part(at, at + count).table())
+        parts += _points(rows, at, count)
         at += count
     return _joined(parts)
 
@@ -46,12 +41,7 @@ def read_ptx(data: bytes, folder: Path) -> Arrays:
         count = _count(rows, at) * _count(rows, at + 1)
         matrix = rows.part(at + 6, at + _PTX_HEAD).table(4)
         at += _PTX_HEAD
-        if count > len(rows) - at:
-            raise ValueError(
-                f"it declares {count} points, but only {len(rows) - at} follow: truncated?"
-            )
-        if count:
-            table = rows.part(at, at + count).table()
+        for table in _points(rows, at, count):
             table = table[(table[:, :3] != 0).any(axis=1)]
             # Points are rows here, and the matrix has its translation in the last row.
             moved = table[:, :3] @ matrix[:3, :3] + matrix[3, :3]
@@ -66,6 +56,15 @@ def _count(rows: Rows, at: int) -> int:
         raise ValueError(f"line {rows.lines[at]} has {rows.counts[at]} numbers, not a count")
     place = rows.starts[at : at + 1]
     return int(whole(rows.values[place], rows, 0, MOST, place)[0])
+
+
+def _points(rows: Rows, at: int, count: int) -> list[NDArray[Any]]:
+    """The `count` rows from `at` as one table; an empty list if there are none."""
+    if count > len(rows) - at:
+        raise ValueError(
+            f"it declares {count} points, but only {len(rows) - at} follow: truncated?"
+        )
+    return [rows.part(at, at + count).table()] if count else []
 
 
 def _joined(parts: list[NDArray[Any]]) -> Arrays:

@@ -7,7 +7,7 @@ turns. Its opacity is `1 / (1 + exp(-opacity))`. Its colour from all sides is 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,16 +45,20 @@ def turned(columns: Mapping[str, Any], quaternion: tuple[float, float, float, fl
 
     Colours that depend on the direction of view, `f_rest`, stay as they are.
     """
-    w, x, y, z = quaternion
-    a, b, c, d = (np.asarray(columns[name], np.float64) for name in _TURN)
-    product = (
+    turns = (np.asarray(columns[name], np.float64) for name in _TURN)
+    both = zip(_TURN, quaternion_product(quaternion, turns), strict=True)
+    return {**columns} | {name: part.astype(columns[name].dtype) for name, part in both}
+
+
+def quaternion_product(one: Iterable[Any], other: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
+    """The turn `other`, then `one`; quaternions have their real part first."""
+    (w, x, y, z), (a, b, c, d) = one, other
+    return (
         w * a - x * b - y * c - z * d,
         w * b + x * a + y * d - z * c,
         w * c - x * d + y * a + z * b,
         w * d + x * c - y * b + z * a,
     )
-    both = zip(_TURN, product, strict=True)
-    return {**columns} | {name: part.astype(columns[name].dtype) for name, part in both}
 
 
 def grown(columns: Mapping[str, Any], factor: float) -> Columns:

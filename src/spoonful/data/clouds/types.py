@@ -95,9 +95,9 @@ class Cloud:
     def __len__(self) -> int:
         return self.points.shape[0]
 
-    def select(self, index: Tensor) -> Self:
-        """The points at `index`, an integer or bool tensor, with all they carry."""
-        rows = index.cpu().numpy() if self.fields else None
+    def select(self, index: Tensor | slice) -> Self:
+        """The points at `index`, an integer or bool tensor or a slice, with all they carry."""
+        rows = index.cpu().numpy() if self.fields and isinstance(index, Tensor) else index
         return replace(
             self,
             points=self.points[index],
