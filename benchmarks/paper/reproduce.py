@@ -25,11 +25,13 @@ from spoonful.evaluation.evaluate import evaluate, name_of
 from spoonful.evaluation.methods import Method
 from spoonful.evaluation.provenance import fingerprint
 from spoonful.evaluation.result import Result, strict_json
-from spoonful.evaluation.sources import SYNTHETIC, find_data, open_data, open_method
+from spoonful.evaluation.sources import open_data, open_method
 from spoonful.extras import MissingExtra
 from spoonful.geometry.checks import check_choice
 from spoonful.training import shipped
+from spoonful.training.corpora import SYNTHETIC, find_data
 from spoonful.training.progress import Display
+from spoonful.training.schedule import clock
 
 # A row of fewer training steps is no result.
 _HARDLY = 100
@@ -377,7 +379,8 @@ class _Maker:
             left = (time.monotonic() - began) * (total - done) / done
             if seconds is not None:
                 left = min(left, max(0.0, began + seconds - time.monotonic()))
-            display.count(done, total, "items measured", left)
+            rest = "" if left is None or done == total else f"  {clock(left)} left"
+            display.now(f"{done}/{total} items measured{rest}", last=done == total)
 
         with Display(f"{method.name} ({self.shares})", quiet=self.quiet) as display:
             display.now(f"measuring on {self.protocol.name}")

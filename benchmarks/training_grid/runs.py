@@ -430,7 +430,8 @@ def _write(
     out.mkdir(parents=True, exist_ok=True)
     if weights:
         last = (trainer.progress, result.last, trainer.stepper.weights())
-        path = checkpoint.save_weights(trainer.folder, trainer.config, trainer.protocol, *last)
+        about = (trainer.folder, trainer.config, trainer.protocol)
+        path = checkpoint.save(*about, *last, best=True)
         shutil.copyfile(path, out / f"{job.name}.safetensors")
     write_whole(out / f"{job.name}.json", json.dumps(json_ready(content)))
     shutil.rmtree(trainer.folder, ignore_errors=True)

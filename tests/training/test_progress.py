@@ -39,7 +39,7 @@ def test_quiet_is_silent(clock, capsys):
         display.say("a word")
         clock[0] = 1e3
         display.step(1, None, 0.5, 0.12, None)
-        display.count(3, 3, "items")
+        display.now("3/3 items", last=True)
     assert capsys.readouterr().err == ""
 
 

@@ -10,20 +10,15 @@ from typing import Any
 
 from spoonful.classical import presets
 from spoonful.classical.presets import Tuned
-from spoonful.data import modelnet40, places
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.data.scans import ScanPair
-from spoonful.data.threedmatch import load_pairs
 from spoonful.evaluation import methods
 from spoonful.evaluation.methods import Method
 from spoonful.models import DCP, PointNetLK, RegistrationModel, RPMNet, hub, load_published
 from spoonful.names import named
 from spoonful.training import checkpoint, corpora, load_model, shipped
 from spoonful.training.journal import Journal
-
-SYNTHETIC = "synthetic"
-"""The embedded corpus, for those who have no data."""
 
 _PUBLISHED: dict[str, Callable[[], RegistrationModel]] = {
     "dcp-v1": DCP.v1,
@@ -57,33 +52,13 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
         ValueError: there is no such data.
     """
     if protocol is None or protocol.sampling != "given":
-        return corpora.load(find_data(name), split)
-    if name == SYNTHETIC:
+        return corpora.load(name, split)
+    if name == corpora.SYNTHETIC:
         raise ValueError(
             f"protocol {protocol.name} needs scans, and none are built in: give a folder of scans"
         )
-    folder = find_data(name.replace("{split}", split))
-    overlap = protocol.min_overlap or 0.0
-    pairs = load_pairs(folder, split=split, min_overlap=overlap, points=protocol.points)
-    return Scans(f"{Path(folder).name}/{split}", pairs)
-
-
-def find_data(name: str) -> str:
-    """The place of the data called `name`: "synthetic", or the path of a folder or file."""
-    if name == SYNTHETIC:
-        return name
-    path = Path(name).expanduser()
-    if path.exists() or "{split}" in name:
-        return str(path)
-    aliases = modelnet40.NAMES if name == "modelnet40" else ()
-    found = places.find(name, *aliases, files=True)
-    if found is not None:
-        return str(found)
-    looked = ", ".join(map(str, places.folders()))
-    raise ValueError(
-        f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "
-        f"{looked} (set {places.VARIABLE} to the folder that has your datasets)"
-    )
+    place = Path(corpora.find_data(name.replace("{split}", split)))
+    return Scans(f"{place.name}/{split}", corpora.load_scans(name, protocol, split))
 
 
 def open_method(text: str, protocol: str | None = None) -> Method:

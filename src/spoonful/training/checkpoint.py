@@ -68,7 +68,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The content of a file that `save` or `save_weights` writes.
+    """The content of a file that `save` writes.
 
     Attributes:
         path: the file.
@@ -100,30 +100,18 @@ def save(
     progress: Progress,
     metrics: Mapping[str, float],
     tensors: Mapping[str, Tensor],
+    *,
+    best: bool = False,
 ) -> Path:
-    """Write a checkpoint, then remove the oldest ones beyond `runtime.keep`.
+    """Write a checkpoint, or the best weights; then remove checkpoints beyond `runtime.keep`.
 
     Raises:
         OSError: it could not be written; the message names the checkpoint that is still there.
     """
-    path = folder / f"step-{progress.step:09}.safetensors"
+    path = folder / (BEST if best else f"step-{progress.step:09}.safetensors")
     write(Checkpoint(path, config, describe(protocol), progress, dict(metrics), dict(tensors)))
     for old in found(folder)[: -config.runtime.keep]:
         old.unlink(missing_ok=True)
-    return path
-
-
-def save_weights(
-    folder: Path,
-    config: Config,
-    protocol: Protocol,
-    progress: Progress,
-    metrics: Mapping[str, float],
-    weights: Mapping[str, Tensor],
-) -> Path:
-    """Write the best weights, under the model's own names."""
-    path = folder / BEST
-    write(Checkpoint(path, config, describe(protocol), progress, dict(metrics), dict(weights)))
     return path
 
 
@@ -212,6 +200,12 @@ def _numbers(values: dict[Any, float]) -> dict[Any, float]:
     return values
 
 
+def best_of(path: str | Path) -> Path:
+    """The best weights in a run's folder; the path itself if it is another."""
+    best = Path(path, BEST)
+    return best if best.is_file() else Path(path)
+
+
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> RegistrationModel:
     """The trained model of a run, in eval mode.
 
@@ -219,10 +213,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Registra
         path: a checkpoint, a file of best weights, or a run's folder, for its best weights.
         device: where to put it.
     """
-    path = Path(path)
-    if path.is_dir() and (path / BEST).is_file():
-        path = path / BEST
-    found = load(path)
+    found = load(best_of(path))
     model = built(lambda: build.model(found.config), found.weights(), found.path)
     return model.to(device).eval()
 

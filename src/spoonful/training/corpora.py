@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spoonful.data import places, synthetic
+from spoonful.data import modelnet40, places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
+from spoonful.data.scans import ScanPair
+from spoonful.data.threedmatch import load_pairs
 from spoonful.extras import require
 from spoonful.files import replacing
 from spoonful.models.checkpoints import read_pickled, read_tensors
 
-if TYPE_CHECKING:
-    from spoonful.data.scans import ScanPair
+SYNTHETIC = "synthetic"
+"""The built-in corpus, which needs no files."""
 
 # Whole numbers in a file are coordinates in ten-thousandths.
 _TICKS = 10_000
@@ -44,41 +46,39 @@ def load(
     >>> len(load("synthetic", "test", per_category=1, points=32))
     32
     """
-    if name == "synthetic":
+    if name == SYNTHETIC:
         return synthetic.load(split, per_category=per_category, points=points)
-    path = Path(name.replace("{split}", split)).expanduser()
-    if not path.exists() and path.name == str(path) and name != "modelnet40":
-        path = places.find(path.name, files=True) or path
-    if path.is_dir() or name == "modelnet40":
-        from spoonful.data import modelnet40  # needs numpy
-
-        return modelnet40.load(split, root=path if path.is_dir() else None)
+    path = Path(find_data(name.replace("{split}", split)))
+    if path.is_dir():
+        return modelnet40.load(split, root=path)
     if path.suffix not in _KINDS:
-        raise ValueError(
-            f"data.corpus must be 'synthetic', a folder, a file of type {', '.join(_KINDS)}, or "
-            f"the name of one in {' or '.join(map(str, places.folders()))}; got {name!r}"
-        )
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no corpus at {path}")
+        raise ValueError(f"{path} must be a folder, or a file of type {', '.join(_KINDS)}")
     name = f"{path.stem.removesuffix(f'-{split}')}/{split}"
     return _corpus(name, _contents(path), path)
 
 
-def load_scans(name: str, protocol: Protocol) -> list[ScanPair]:
-    """Load the training pairs of scans for a protocol of scans.
+def load_scans(name: str, protocol: Protocol, split: str = "train") -> list[ScanPair]:
+    """Load the pairs of scans in a folder of scenes; the protocol has their size and overlap."""
+    folder = find_data(name.replace("{split}", split))
+    overlap = protocol.min_overlap or 0.0
+    return load_pairs(folder, split=split, min_overlap=overlap, points=protocol.points)
 
-    Args:
-        name: "3dmatch", found in a folder of datasets, or a folder of scenes.
-        protocol: says how many points a scan has and how much of it must overlap.
-    """
-    from spoonful.data import threedmatch  # needs numpy
 
-    return threedmatch.load_pairs(
-        None if name == "3dmatch" else name,
-        split="train",
-        min_overlap=protocol.min_overlap or 0.0,
-        points=protocol.points,
-    )
+def find_data(name: str) -> str:
+    """The place of the data called `name`: "synthetic", or the path of a folder or file."""
+    path = Path(name).expanduser()
+    if name == SYNTHETIC or path.exists() or "{split}" in name:
+        return str(path)
+    aliases = {"modelnet40": modelnet40.NAMES, "3dmatch": ("3DMatch",)}.get(name, ())
+    found = places.find(name, *aliases, files=True)
+    if found is None:
+        looked = ", ".join(map(str, places.folders()))
+        raise ValueError(
+            f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "
+            f"{looked} (set {places.VARIABLE} to the folder that has your datasets; "
+            "`spoonful data list` shows those to download)"
+        )
+    return str(found)
 
 
 def save(corpus: Corpus, path: str | Path) -> None:

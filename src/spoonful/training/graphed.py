@@ -45,7 +45,11 @@ class Recorded(Generic[T]):
 
     def fits(self, batch: Batch) -> bool:
         """True if the batch has the shapes of the first batch, which are those of the graph."""
-        return self._batch is None or _same_shape(self._batch, batch)
+
+        def shapes(one: Batch) -> dict[str, torch.Size]:
+            return {name: tensor.shape for name, tensor in one.tensors().items()}
+
+        return self._batch is None or shapes(self._batch) == shapes(batch)
 
     def __call__(self, batch: Batch) -> T:
         """The function's result; the batch must fit."""
@@ -140,8 +144,3 @@ class GraphedForward:
         found = self._forward(batch)
         used = Registration(found.pose, matches=found.matches, weights=found.weights)
         return used.apply(lambda values: values.clone())
-
-
-def _same_shape(one: Batch, other: Batch) -> bool:
-    shapes = [{name: x.shape for name, x in each.tensors().items()} for each in (one, other)]
-    return shapes[0] == shapes[1]

@@ -42,28 +42,11 @@ class Display:
     ) -> None:
         self.close()
 
-    def now(self, text: str) -> None:
-        """Show a stage that has no steps to count."""
-        self._show(text)
-
-    def count(self, done: int, total: int, what: str, left: float | None = None) -> None:
-        """Show that `done` of `total` are done, with `left` seconds to the end."""
-        rest = "" if left is None or done == total else f"  {clock(left)} left"
-        self._show(f"{done}/{total} {what}{rest}", last=done == total)
-
     def step(
         self, done: int, total: int | None, loss: float, speed: float, left: float | None
     ) -> None:
-        """Show the state after a few steps.
-
-        Args:
-            done: steps so far.
-            total: steps of the run, or None if that is not known yet.
-            loss: of the last steps.
-            speed: pairs per second.
-            left: seconds to the end, or None if that is not known yet.
-        """
-        self._show(self._line(done, total, loss, speed, left))
+        """Show the state after a few steps: pairs per second and seconds left, None if unknown."""
+        self.now(self._line(done, total, loss, speed, left))
 
     def epoch(
         self,
@@ -82,7 +65,7 @@ class Display:
                 f"{errors.get('translation', float('nan')):.4f}"
             )
         line = self._line(done, total, loss, speed, left)
-        self._show(f"epoch {number}  {line}", last=total is not None and done >= total)
+        self.now(f"epoch {number}  {line}", last=total is not None and done >= total)
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
@@ -97,7 +80,7 @@ class Display:
             self._open = False
             print(file=sys.stderr, flush=True)
 
-    def _show(self, text: str, *, last: bool = False) -> None:
+    def now(self, text: str, *, last: bool = False) -> None:
         """Rewrite the line. Without a terminal, print one now and then, and always the last."""
         line = f"{self.label}  {text}"
         if self._rewrites:

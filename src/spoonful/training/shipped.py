@@ -137,10 +137,7 @@ def publish(
         licence: for the card.
         folder: where to.
     """
-    path = Path(run)
-    if path.is_dir():
-        path = path / checkpoint.BEST if (path / checkpoint.BEST).is_file() else path
-    found = checkpoint.load(path)
+    found = checkpoint.load(checkpoint.best_of(run))
     weights = found.weights()
     if half:
         weights = {n: w.half() if w.is_floating_point() else w for n, w in weights.items()}

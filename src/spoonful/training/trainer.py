@@ -504,7 +504,7 @@ class Trainer:
         if self.group.first:
             about = (self.folder, self.config, self.protocol, self.progress)
             if self._best is not None:
-                checkpoint.save_weights(*about, self.best_metrics, self._best)
+                checkpoint.save(*about, self.best_metrics, self._best, best=True)
                 self._best = None
             tensors = self.stepper.state() | {"random.pairs": self._epoch_start}
             for rank, some in enumerate(everyone):
