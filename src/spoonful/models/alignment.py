@@ -58,15 +58,9 @@ def repeated(pose: Pose, count: int = 1) -> Pose:
     >>> repeated(Pose.identity(4), 6).rotation.shape
     torch.Size([4, 6, 3, 3])
     """
-    return Pose(
-        pose.rotation.unsqueeze(1).expand(-1, count, -1, -1),
-        pose.translation.unsqueeze(1).expand(-1, count, -1),
-    )
+    return Pose(*(part.unsqueeze(1).expand(-1, count, *part.shape[1:]) for part in pose))
 
 
 def join(poses: list[Pose]) -> Pose:
     """Poses of several outer iterations, one after the other along P."""
-    return Pose(
-        torch.cat([pose.rotation for pose in poses], dim=1),
-        torch.cat([pose.translation for pose in poses], dim=1),
-    )
+    return Pose(*(torch.cat(parts, dim=1) for parts in zip(*poses, strict=True)))

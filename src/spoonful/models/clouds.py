@@ -53,21 +53,19 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
     batch.check()
     source, target = batch.source, batch.target
     size = torch.sym_max(source.shape[1], target.shape[1])
-    mask = None
+
+    def both(of_source: Tensor, of_target: Tensor) -> Tensor:
+        return torch.cat([_padded(of_source, size), _padded(of_target, size)])
+
+    mask = stacked_normals = None
     if (
         isinstance(size, torch.SymInt)  # exported for any number of points
         or source.shape[1] != target.shape[1]
         or batch.source_mask is not None
         or batch.target_mask is not None
     ):
-        mask = torch.cat(
-            [
-                _padded(_mask(source, batch.source_mask), size),
-                _padded(_mask(target, batch.target_mask), size),
-            ]
-        )
-    points = torch.cat([_padded_points(source, size), _padded_points(target, size)])
-    both_normals = None
+        mask = both(_mask(source, batch.source_mask), _mask(target, batch.target_mask))
+    points = both(at_least_float32(source), at_least_float32(target))
     if normals:
         if batch.source_normals is None or batch.target_normals is None:
             missing = "source" if batch.source_normals is None else "target"
@@ -75,26 +73,20 @@ def stack(batch: Batch, *, normals: bool = False) -> Clouds:
                 f"this model reads normals, but batch.{missing}_normals is None; "
                 "estimate them first, or use a model without point-pair features"
             )
-        both_normals = torch.cat(
-            [
-                _padded_points(batch.source_normals, size),
-                _padded_points(batch.target_normals, size),
-            ]
+        stacked_normals = both(
+            at_least_float32(batch.source_normals), at_least_float32(batch.target_normals)
         )
     if mask is not None:
         # Padding may hold anything, NaN too, and NaN times a zero weight is NaN.
         points = points.masked_fill(~mask.unsqueeze(-1), 0)
-        if both_normals is not None:
-            both_normals = both_normals.masked_fill(~mask.unsqueeze(-1), 0)
-    return Clouds(points, mask, both_normals, (source.shape[1], target.shape[1]))
+        if stacked_normals is not None:
+            stacked_normals = stacked_normals.masked_fill(~mask.unsqueeze(-1), 0)
+    return Clouds(points, mask, stacked_normals, (source.shape[1], target.shape[1]))
 
 
-def _padded_points(points: Tensor, size: int) -> Tensor:
-    return at_least_float32(F.pad(points, (0, 0, 0, size - points.shape[1])))
-
-
-def _padded(mask: Tensor, size: int) -> Tensor:
-    return F.pad(mask, (0, size - mask.shape[1]), value=False)
+def _padded(values: Tensor, size: int) -> Tensor:
+    """Values (B, N) or (B, N, 3) with zeros, or False, up to N = size."""
+    return F.pad(values, (*(0, 0) * (values.ndim - 2), 0, size - values.shape[1]))
 
 
 def _mask(points: Tensor, mask: Tensor | None) -> Tensor:

@@ -185,10 +185,7 @@ class RegistrationModel(nn.Module, ABC):
             found: Pose = self(batch).pose
         first = frame.pose_out(found.at(0)).to(a.sample.dtype)
         final = polish_pose(a.full, b.full, first, iterations=polish, generator=generator)
-        poses = Pose(
-            torch.stack([first.rotation, final.rotation]),
-            torch.stack([first.translation, final.translation]),
-        )
+        poses = Pose(*(torch.stack(parts) for parts in zip(first, final, strict=True)))
         return Registration(final.to(source.device), poses.to(source.device))
 
 

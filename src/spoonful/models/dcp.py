@@ -132,21 +132,14 @@ class DCP(RegistrationModel):
     def loss(self, output: Registration, batch: Batch) -> Tensor:
         """`|R^T R_gt - I|^2 + |t - t_gt|^2` as published, over the poses chosen by `loss_on`."""
         assert output.poses is not None
-        loss = pose_losses(output.poses, known_pose(batch), self.loss_on).mean()
+        truth = repeated(known_pose(batch), output.poses.rotation.shape[1])
+        # `losses.over_poses` without its loop over the poses.
+        losses = dcp_loss(output.poses, truth, reduction="none")
+        loss = (losses.mean(1) if self.loss_on == "all" else losses[:, -1]).mean()
         if self.cycle != "off":
             back = Pose(output.extras["cycle_rotation"], output.extras["cycle_translation"])
             loss = loss + 0.1 * cycle_loss(output.pose, back, published=self.cycle == "published")
         return loss
-
-
-def pose_losses(poses: Pose, truth: Pose, which: Literal["all", "last"]) -> Tensor:
-    """`dcp_loss` of each pair, (B,), averaged over its P poses or for the last of them.
-
-    This is `losses.over_poses`, for one loss and without its loop over the poses.
-    """
-    count = poses.rotation.shape[1]
-    losses = dcp_loss(poses, repeated(truth, count), reduction="none")
-    return losses.mean(1) if which == "all" else losses[:, -1]
 
 
 def cycle_loss(there: Pose, back: Pose, *, published: bool = False) -> Tensor:

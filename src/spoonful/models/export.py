@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -110,8 +109,16 @@ def save_program(
             torch.export.save(program, content)
         else:
             try:
-                outputs = ("rotation", "translation")
-                content.write(to_onnx(program, _INPUTS[: len(inputs)], outputs))
+                made: Any = torch.onnx.export(
+                    program,
+                    dynamo=True,
+                    verbose=False,
+                    input_names=list(_INPUTS[: len(inputs)]),
+                    output_names=["rotation", "translation"],
+                    # Runtimes simplify what they load; doing so here takes minutes.
+                    optimize=False,
+                )
+                content.write(made.model_proto.SerializeToString())
             except torch.onnx.OnnxExporterError as error:
                 raise ValueError(
                     f"ONNX cannot express all that {type(model).__name__} does; write a .pt2 file"
@@ -137,22 +144,6 @@ class Arithmetic(TorchFunctionMode):
             torch.logaddexp: stable_logaddexp,
         }
         return replaced.get(func, func)(*args, **(kwargs or {}))
-
-
-def to_onnx(
-    program: torch.export.ExportedProgram, inputs: Sequence[str], outputs: Sequence[str]
-) -> bytes:
-    """An ONNX file of a traced program, whose inputs and outputs get these names."""
-    made: Any = torch.onnx.export(
-        program,
-        dynamo=True,
-        verbose=False,
-        input_names=list(inputs),
-        output_names=list(outputs),
-        # Runtimes simplify what they load; doing so here takes minutes.
-        optimize=False,
-    )
-    return made.model_proto.SerializeToString()
 
 
 def svd_by_arithmetic(

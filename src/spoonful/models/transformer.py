@@ -70,19 +70,23 @@ def _swap(both: Tensor) -> Tensor:
 class _EncoderDecoder(nn.Module):
     def __init__(self, size: int, n_blocks: int, n_heads: int, ff_dims: int) -> None:
         super().__init__()
-        self.encoder = _Encoder(size, n_blocks, n_heads, ff_dims)
-        self.decoder = _Decoder(size, n_blocks, n_heads, ff_dims)
+        self.encoder = _Stack(_EncoderLayer, size, n_blocks, n_heads, ff_dims)
+        self.decoder = _Stack(_DecoderLayer, size, n_blocks, n_heads, ff_dims)
 
 
-class _Encoder(nn.Module):
-    def __init__(self, size: int, n_blocks: int, n_heads: int, ff_dims: int) -> None:
+class _Stack(nn.Module):
+    """Layers of one kind, then a norm; all layers read the same further inputs."""
+
+    def __init__(
+        self, kind: type[nn.Module], size: int, n_blocks: int, n_heads: int, ff_dims: int
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(_EncoderLayer(size, n_heads, ff_dims) for _ in range(n_blocks))
+        self.layers = nn.ModuleList(kind(size, n_heads, ff_dims) for _ in range(n_blocks))
         self.norm = LayerNorm(size)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, *others: Tensor | None) -> Tensor:
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, *others)
         out: Tensor = self.norm(x)
         return out
 
@@ -99,21 +103,6 @@ class _EncoderLayer(nn.Module):
         x = x + self.self_attn(normed, normed, mask)
         x = x + self.feed_forward(self.sublayer[1].norm(x))  # type: ignore[operator]
         return x
-
-
-class _Decoder(nn.Module):
-    def __init__(self, size: int, n_blocks: int, n_heads: int, ff_dims: int) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(_DecoderLayer(size, n_heads, ff_dims) for _ in range(n_blocks))
-        self.norm = LayerNorm(size)
-
-    def forward(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None
-    ) -> Tensor:
-        for layer in self.layers:
-            x = layer(x, memory, mask, memory_mask)
-        out: Tensor = self.norm(x)
-        return out
 
 
 class _DecoderLayer(nn.Module):
