@@ -108,16 +108,18 @@ def check_page(name: str, path: Path | None) -> None:
         raise ValueError(f"{name} must end in .html, got {path}")
 
 
-def json_ready(value: Any) -> Any:
+def json_ready(value: Any, *, words: bool = False) -> Any:
     """The value with tuples as lists, and null for every number that is not finite.
+
+    With `words`, such numbers become "inf", "-inf" and "nan" instead.
 
     >>> json_ready({"loss": float("nan"), "poses": [(1.0, 2)]})
     {'loss': None, 'poses': [[1.0, 2]]}
     """
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return str(value) if words else None
     if isinstance(value, Mapping):
-        return {name: json_ready(part) for name, part in value.items()}
+        return {name: json_ready(part, words=words) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [json_ready(part) for part in value]
+        return [json_ready(part, words=words) for part in value]
     return value

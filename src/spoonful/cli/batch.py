@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spoonful.cli.answer import wrapped
 from spoonful.cli.durations import duration
+from spoonful.cli.evaluate import bar
 from spoonful.cli.register import (
     DOUBTFUL,
     Device,
@@ -83,14 +83,7 @@ def batch_command(
     limit = None if timeout is None else duration(timeout, "--timeout")
     requests = read_pairs(pairs, **options)
     folder = out / "reports" if reports else None
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("registering"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    )  # fmt: skip
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        bar = progress.add_task("", total=None)
+    with bar(Console(stderr=True), "registering") as advance:
         rows = register_pairs(
             requests,
             out,
@@ -98,7 +91,7 @@ def batch_command(
             workers=workers,
             timeout=limit,
             cluster=ray,
-            progress=lambda done, total: progress.update(bar, completed=done, total=total),
+            progress=advance,
         )
     counts = Counter(row["status"] for row in rows)
     numbers = {name: counts[name] for name in ("confident", "doubtful", "failed")}

@@ -84,13 +84,10 @@ def register_shape(console: Console, page: Path, method: str, seed: int) -> None
     found = register(pair.source, pair.target, method=method, seed=seed)
     stops = {"before": found.poses["start"], "found": found.poses["global"], "after": found.pose}
     table = Table("", *stops, box=None, pad_edge=False)
-    for name, measure, unit in (
-        ("rotation error", rotation_degrees, "°"),
-        ("translation error", offset, ""),
-        ("median distance to target", residual, ""),
-    ):
-        values = (f"{measure(pair, pose.to(torch.float32)):.4f}{unit}" for pose in stops.values())
-        table.add_row(name, *values)
+    names = ("rotation error", "translation error", "median distance to target")
+    columns = (_errors(pair, pose.to(torch.float32)) for pose in stops.values())
+    for cells in zip(names, *columns, strict=True):
+        table.add_row(*cells)
     console.print(table)
     words = ["spoonful", "demo", "--learned", "--seed", str(seed), "--method", method]
     write_report(page, found, names=("view 1", "view 2"), command=words)
@@ -123,16 +120,9 @@ def _scan(points: Tensor, generator: torch.Generator) -> Tensor:
     return seen[chosen] + 0.004 * torch.randn(1500, 3, generator=generator)
 
 
-def rotation_degrees(pair: Pair, pose: Pose) -> float:
-    """The angle between a pose's rotation and the true one."""
-    return float(rotation_error_degrees(pose.rotation, pair.truth.rotation))
-
-
-def offset(pair: Pair, pose: Pose) -> float:
-    """The distance between a pose's translation and the true one."""
-    return float(translation_error(pose.translation, pair.truth.translation))
-
-
-def residual(pair: Pair, pose: Pose) -> float:
-    """The median distance of the moved source to the target."""
-    return float(nearest(pose.apply(pair.source), pair.target).squared_distance.median().sqrt())
+def _errors(pair: Pair, pose: Pose) -> tuple[str, str, str]:
+    """The errors of rotation and translation, and the median distance to the target, as text."""
+    turn = rotation_error_degrees(pose.rotation, pair.truth.rotation)
+    shift = translation_error(pose.translation, pair.truth.translation)
+    gap = nearest(pose.apply(pair.source), pair.target).squared_distance.median().sqrt()
+    return f"{float(turn):.4f}°", f"{float(shift):.4f}", f"{float(gap):.4f}"

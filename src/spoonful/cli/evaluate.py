@@ -306,5 +306,5 @@ def bar(console: Console, name: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
-        task = progress.add_task(name)
+        task = progress.add_task(name, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_count
 from spoonful.metrics import quantile
+from spoonful.metrics.summary import absolute_errors
 
 STATISTICS = ("mean", "rmse", "mse", "median", "p95")
 """Statistics with an interval. The largest error has none: a resample never exceeds it."""
@@ -58,16 +60,12 @@ def replicate(
     >>> got["error"]["mean"]
     tensor([...], dtype=torch.float64)
     """
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, got {resamples}")
-    rows = {name: _rows(name, values) for name, values in errors.items()}
+    check_count("resamples", resamples)
+    rows = {name: absolute_errors(name, values) for name, values in errors.items()}
     sizes = {len(values) for values in rows.values()}
     if len(sizes) != 1:
         raise ValueError(f"errors must all be of the same items, got {sorted(sizes)} of them")
     items = sizes.pop()
-    if items == 0:
-        raise ValueError("errors must be of at least one item")
-
     if items == 1:
         unknown = torch.full((resamples,), math.nan, dtype=torch.float64)
         return {name: dict.fromkeys(STATISTICS, unknown) for name in rows}
@@ -135,15 +133,6 @@ def bootstrap(
     """
     found = replicate({"errors": errors}, resamples=resamples, seed=seed)["errors"]
     return {statistic: interval(values, level) for statistic, values in found.items()}
-
-
-def _rows(name: str, values: Tensor) -> Tensor:
-    """Absolute errors (K, D); an item with an error that is not finite is infinite in all axes."""
-    if values.ndim not in (1, 2):
-        raise ValueError(f"{name} must have shape (K,) or (K, D), got {tuple(values.shape)}")
-    rows = values.detach().cpu().double().abs()
-    rows = rows.unsqueeze(1) if rows.ndim == 1 else rows
-    return rows.masked_fill(~rows.isfinite().all(1, keepdim=True), math.inf)
 
 
 def _draws(items: int, resamples: int, seed: int) -> Iterator[Tensor]:

@@ -29,7 +29,7 @@ from spoonful.evaluation.bootstrap import (
     interval,
     replicate,
 )
-from spoonful.files import write_whole
+from spoonful.files import json_ready, write_whole
 from spoonful.metrics import Summary, summarize
 from spoonful.names import named
 
@@ -285,7 +285,7 @@ def strict_json(value: Any, indent: int | None = None) -> str:
     {"mean":"inf"}
     """
     separators = (",", ":") if indent is None else None
-    plain = _to_json(value)
+    plain = json_ready(value, words=True)
     return json.dumps(plain, allow_nan=False, separators=separators, indent=indent) + "\n"
 
 
@@ -307,17 +307,6 @@ def _plain(found: Statistics) -> dict[str, Any]:
         plain[name] = getattr(summary, name)
         plain[f"{name}_interval"] = list(intervals[name])
     return {**plain, "max": summary.max}
-
-
-def _to_json(value: Any) -> Any:
-    """The same with numbers that are not finite as strings."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _to_json(some) for key, some in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(some) for some in value]
-    return value
 
 
 def _number(value: Any) -> Any:

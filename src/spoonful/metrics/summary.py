@@ -62,23 +62,28 @@ def summarize(errors: Tensor) -> Summary:
     >>> summarize(broken).mean, summarize(broken).median
     (inf, 3.0)
     """
-    check_is_tensor("errors", errors)
-    if errors.ndim not in (1, 2) or errors.shape[0] == 0:
-        raise ValueError(
-            f"errors must have shape (K,) or (K, D) with K >= 1, got {tuple(errors.shape)}"
-        )
-    rows = errors.detach().cpu().double().abs().reshape(errors.shape[0], -1)
-    finite = rows.isfinite().all(dim=-1)
-    counts = {"count": rows.shape[0], "nonfinite": int((~finite).sum())}
-    values = rows.masked_fill(~finite.unsqueeze(-1), math.inf).flatten()
+    rows = absolute_errors("errors", errors)
+    values = rows.flatten()
     return Summary(
-        **counts,
+        count=len(rows),
+        nonfinite=int(rows.isinf().any(1).sum()),
         mean=values.mean().item(),
         mse=values.square().mean().item(),
         median=quantile(values, 0.5),
         p95=quantile(values, 0.95),
         max=quantile(values, 1.0),
     )
+
+
+def absolute_errors(name: str, errors: Tensor) -> Tensor:
+    """Errors (K,) or (K, D) as (K, D) float64; an item with one that is not finite is infinite."""
+    check_is_tensor(name, errors)
+    if errors.ndim not in (1, 2) or len(errors) == 0:
+        raise ValueError(
+            f"{name} must have shape (K,) or (K, D) with K >= 1, got {tuple(errors.shape)}"
+        )
+    rows = errors.detach().cpu().double().abs().reshape(len(errors), -1)
+    return rows.masked_fill(~rows.isfinite().all(1, keepdim=True), math.inf)
 
 
 def quantile(values: Tensor, q: float) -> float:

@@ -20,6 +20,7 @@ from typing import Any
 
 from spoonful.extras import require
 from spoonful.files import write_whole
+from spoonful.geometry.checks import check_count
 from spoonful.locking import locked
 from spoonful.training import checkpoint
 from spoonful.training.config import Config, override
@@ -150,8 +151,7 @@ def sweep(
     Raises:
         FolderInUse: another process runs a sweep in the folder.
     """
-    if at_once < 1:
-        raise ValueError(f"at_once must be at least 1, got {at_once}")
+    check_count("at_once", at_once)
     out = Path(out)
     until = None if seconds is None else time.time() + seconds - _MARGIN
 
