@@ -44,12 +44,12 @@ def soft_assign(
     vs[0].zero_()
     with torch.cuda.device_of(affinity):
         for i in range(iterations):
-            kernels.row_step[flat](affinity, vs[i], us[i], *size, SLACK=slack, **_FLAT)
-            kernels.column_step[tall](affinity, us[i], vs[i + 1], *size, SLACK=slack, **_TALL)
+            kernels.step[flat](affinity, vs[i], us[i], *size, SLACK=slack, AXIS=1, **_FLAT)
+            kernels.step[tall](affinity, us[i], vs[i + 1], *size, SLACK=slack, AXIS=0, **_TALL)
         u, v = us[-1], vs[-1]
         kernels.read_rows[flat](affinity, u, v, points, total, mixed, *size, **_FLAT)
-        none = (None,) * 5
-        kernels.column_sums[tall](affinity, u, v, *none, columns, *size, **_TALL)
+        none = (None,) * 6
+        kernels.sums[tall](affinity, u, v, *none, columns, *size, AXIS=0, **_TALL)
     return total, columns, mixed, us, vs
 
 
@@ -93,17 +93,16 @@ def soft_assign_backward(
     with torch.cuda.device_of(affinity):
         u, v = us[-1], vs[-1]
         at_u = torch.empty_like(u)
-        kernels.row_sums[flat](affinity, u, v, *wanted, None, None, at_u, *size, **_FLAT)
-        kernels.column_sums[tall](affinity, u, v, *wanted, None, d_vs[-1], *size, **_TALL)
+        kernels.sums[flat](affinity, u, v, *wanted, None, None, at_u, *size, AXIS=1, **_FLAT)
+        kernels.sums[tall](affinity, u, v, *wanted, None, None, d_vs[-1], *size, AXIS=0, **_TALL)
         for i in reversed(range(iterations)):
             plus = at_u if i == iterations - 1 else None
-            kernels.row_sums[flat](
-                affinity, us[i], vs[i + 1], *nothing, d_vs[i], plus, d_us[i], *size, **_FLAT
+            kernels.sums[flat](
+                affinity, us[i], vs[i + 1], *nothing, d_vs[i], plus, d_us[i], *size, AXIS=1, **_FLAT
             )
             if i > 0:
-                kernels.column_sums[tall](
-                    affinity, us[i], vs[i], *nothing, d_us[i], d_vs[i - 1], *size, **_TALL
-                )
+                step = (*nothing, d_us[i], None, d_vs[i - 1])
+                kernels.sums[tall](affinity, us[i], vs[i], *step, *size, AXIS=0, **_TALL)
         kernels.at_affinity[flat](
             affinity, us, vs, d_us, d_vs, *wanted, d_affinity, *size, iterations, **_FLAT
         )

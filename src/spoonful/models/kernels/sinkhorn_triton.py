@@ -38,56 +38,34 @@ def _potential(top, total, SLACK: tl.constexpr):
 
 
 @triton.jit
-def row_step(
+def step(
     A,  # (items, rows, columns)
-    v,  # (items, columns)
-    u,  # (items, rows): written
+    given,  # (items, columns) if AXIS is 1, else (items, rows)
+    made,  # (items, rows) if AXIS is 1, else (items, columns): written
     rows,
     columns,
+    AXIS: tl.constexpr,
     SLACK: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Normalise rows."""
+    """Normalise rows (AXIS 1) or columns (AXIS 0)."""
+    OWN: tl.constexpr = ROWS if AXIS == 1 else COLUMNS
+    OTHER: tl.constexpr = COLUMNS if AXIS == 1 else ROWS
+    count, others = (rows, columns) if AXIS == 1 else (columns, rows)
     item = tl.program_id(0).to(tl.int64)
     A += item * rows * columns
-    v += item * columns
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    top = tl.full((ROWS,), float("-inf"), tl.float32)
-    total = tl.zeros((ROWS,), tl.float32)
-    for first in range(0, columns, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
+    given += item * others
+    own = tl.program_id(1) * OWN + tl.arange(0, OWN)
+    top = tl.full((OWN,), float("-inf"), tl.float32)
+    total = tl.zeros((OWN,), tl.float32)
+    for first in range(0, others, OTHER):
+        other = first + tl.arange(0, OTHER)
+        row, column = (own, other) if AXIS == 1 else (other, own)
         x = _tile(A, row, column, rows, columns)
-        x += tl.load(v + column, mask=column < columns, other=0)[None, :]
-        top, total = _more(x, top, total, 1)
-    tl.store(u + item * rows + row, _potential(top, total, SLACK), mask=row < rows)
-
-
-@triton.jit
-def column_step(
-    A,
-    u,
-    v,  # written
-    rows,
-    columns,
-    SLACK: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
-    """Normalise columns."""
-    item = tl.program_id(0).to(tl.int64)
-    A += item * rows * columns
-    u += item * rows
-    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    top = tl.full((COLUMNS,), float("-inf"), tl.float32)
-    total = tl.zeros((COLUMNS,), tl.float32)
-    for first in range(0, rows, ROWS):
-        row = first + tl.arange(0, ROWS)
-        x = _tile(A, row, column, rows, columns)
-        x += tl.load(u + row, mask=row < rows, other=0)[:, None]
-        top, total = _more(x, top, total, 0)
-    at = item * columns + column
-    tl.store(v + at, _potential(top, total, SLACK), mask=column < columns)
+        x += tl.expand_dims(tl.load(given + other, mask=other < others, other=0), 1 - AXIS)
+        top, total = _more(x, top, total, AXIS)
+    tl.store(made + item * count + own, _potential(top, total, SLACK), mask=own < count)
 
 
 @triton.jit
@@ -141,7 +119,7 @@ def read_rows(
 
 
 @triton.jit
-def row_sums(
+def sums(
     A,
     u,
     v,
@@ -149,82 +127,51 @@ def row_sums(
     g_rows,
     g_columns,
     g_mixed,
-    factor,  # (items, columns) or None
-    plus,  # (items, rows) or None
-    out,  # (items, rows): written
+    factor,  # (items, columns) if AXIS is 1, else (items, rows), or None
+    plus,  # as `out`, or None
+    out,  # (items, rows) if AXIS is 1, else (items, columns): written
     rows,
     columns,
+    AXIS: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """`sum_j P_ij g_ij` with g the gradient at the matrix, or `plus_i - sum_j P_ij factor_j`."""
+    """Sums over rows (AXIS 1) or columns (AXIS 0) of P g, with g the gradient at the matrix.
+
+    With `factor` instead of g: `plus - sum P factor`. With neither: `sum P`.
+    """
+    OWN: tl.constexpr = ROWS if AXIS == 1 else COLUMNS
+    OTHER: tl.constexpr = COLUMNS if AXIS == 1 else ROWS
+    count, others = (rows, columns) if AXIS == 1 else (columns, rows)
+    potential, potentials = (u, v) if AXIS == 1 else (v, u)
     item = tl.program_id(0).to(tl.int64)
     A += item * rows * columns
-    v += item * columns
-    u += item * rows
+    potential += item * count
+    potentials += item * others
     if g_rows is not None:
         points += item * columns * 3
         g_rows += item * rows
         g_columns += item * columns
         g_mixed += item * rows * 3
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    level = tl.load(u + row, mask=row < rows, other=0)
-    s = tl.zeros((ROWS,), tl.float32)
-    for first in range(0, columns, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
-        real = column < columns
-        e = _tile(A, row, column, rows, columns) + level[:, None]
-        e = tl.exp(e + tl.load(v + column, mask=real, other=0)[None, :])
-        if g_rows is not None:
-            e *= _wanted(g_rows, g_columns, g_mixed, points, row, column, rows, columns)
-        else:
-            e *= -tl.load(factor + item * columns + column, mask=real, other=0)[None, :]
-        s += tl.sum(e, 1)
-    if plus is not None:
-        s += tl.load(plus + item * rows + row, mask=row < rows, other=0)
-    tl.store(out + item * rows + row, s, mask=row < rows)
-
-
-@triton.jit
-def column_sums(
-    A,
-    u,
-    v,
-    points,
-    g_rows,
-    g_columns,
-    g_mixed,
-    factor,  # (items, rows) or None
-    out,  # (items, columns): written
-    rows,
-    columns,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
-    """`sum_i P_ij g_ij`, or `-sum_i P_ij factor_i`; with neither, `sum_i P_ij`."""
-    item = tl.program_id(0).to(tl.int64)
-    A += item * rows * columns
-    v += item * columns
-    u += item * rows
-    if g_rows is not None:
-        points += item * columns * 3
-        g_rows += item * rows
-        g_columns += item * columns
-        g_mixed += item * rows * 3
-    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    level = tl.load(v + column, mask=column < columns, other=0)
-    s = tl.zeros((COLUMNS,), tl.float32)
-    for first in range(0, rows, ROWS):
-        row = first + tl.arange(0, ROWS)
-        real = row < rows
-        e = _tile(A, row, column, rows, columns) + level[None, :]
-        e = tl.exp(e + tl.load(u + row, mask=real, other=0)[:, None])
+    own = tl.program_id(1) * OWN + tl.arange(0, OWN)
+    level = tl.load(potential + own, mask=own < count, other=0)
+    s = tl.zeros((OWN,), tl.float32)
+    for first in range(0, others, OTHER):
+        other = first + tl.arange(0, OTHER)
+        real = other < others
+        row, column = (own, other) if AXIS == 1 else (other, own)
+        e = _tile(A, row, column, rows, columns) + tl.expand_dims(level, AXIS)
+        more = tl.load(potentials + other, mask=real, other=0)
+        e = tl.exp(e + tl.expand_dims(more, 1 - AXIS))
         if g_rows is not None:
             e *= _wanted(g_rows, g_columns, g_mixed, points, row, column, rows, columns)
         elif factor is not None:
-            e *= -tl.load(factor + item * rows + row, mask=real, other=0)[:, None]
-        s += tl.sum(e, 0)
-    tl.store(out + item * columns + column, s, mask=column < columns)
+            scale = tl.load(factor + item * others + other, mask=real, other=0)
+            e *= -tl.expand_dims(scale, 1 - AXIS)
+        s += tl.sum(e, AXIS)
+    if plus is not None:
+        s += tl.load(plus + item * count + own, mask=own < count, other=0)
+    tl.store(out + item * count + own, s, mask=own < count)
 
 
 @triton.jit
