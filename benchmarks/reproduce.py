@@ -22,9 +22,9 @@ sys.path[:0] = [str(Path(__file__).parent)]
 from paper import tables
 from paper.reproduce import Cell, Reproduction, reproduce, to_json
 from spoonful.cli.compare import signed
-from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import heading, number, pick_device, span, wide
 from spoonful.files import write_whole
+from spoonful.training.schedule import duration
 
 _ROOM = 100  # columns; in fewer, what a row was made from is under the table instead of beside it
 

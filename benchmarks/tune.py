@@ -25,12 +25,12 @@ sys.path[:0] = [str(Path(__file__).parent)]
 
 from paper.tuning import Search, Trial, tune
 from spoonful.classical import presets
-from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
 from spoonful.data.corpus import Corpus
 from spoonful.evaluation import open_data
 from spoonful.files import write_whole
+from spoonful.training.schedule import duration
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from spoonful.align.folder import Aligned, PairResult, deviations
 from spoonful.align.report import write_report
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
+from spoonful.data.sampling import voxel_cells
 from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose, hat
 from spoonful.pipeline.inputs import as_cloud
@@ -164,12 +165,12 @@ def voxel_mean(clouds: Sequence[Cloud], size: float) -> Cloud:
     """
     points = torch.cat([cloud.points.double() for cloud in clouds])
     low = points.amin(0)
-    cell = ((points - low) / size).floor().long()
-    _, owner, count = torch.unique(cell, dim=0, return_inverse=True, return_counts=True)
+    owner, cells = voxel_cells(points, size)
+    count = owner.bincount(minlength=cells)
 
     def mean(parts: Sequence[Tensor]) -> Tensor:
         values = torch.cat([part.double() for part in parts])
-        return values.new_zeros(len(count), 3).index_add_(0, owner, values) / count[:, None]
+        return values.new_zeros(cells, 3).index_add_(0, owner, values) / count[:, None]
 
     normals = [cloud.normals for cloud in clouds if cloud.normals is not None]
     colors = [cloud.colors for cloud in clouds if cloud.colors is not None]

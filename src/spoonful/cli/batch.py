@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 
 from spoonful.cli.answer import wrapped
-from spoonful.cli.durations import duration
 from spoonful.cli.evaluate import bar
 from spoonful.cli.register import (
     DOUBTFUL,
@@ -33,6 +32,7 @@ from spoonful.pipeline.alignment import share_text
 from spoonful.pipeline.batches import read_pairs, register_pairs
 from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.parts import Row
+from spoonful.training.schedule import duration
 
 # Pairs of each status that are named at the end.
 NAMED = 5

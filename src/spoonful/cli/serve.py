@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from spoonful.cli.durations import duration
+from spoonful.training.schedule import duration
 
 
 def serve_command(

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from spoonful.geometry.checks import check_float
+
 __all__ = [
     "SurfaceSample",
     "VoxelAverage",
@@ -146,7 +148,7 @@ def voxel_average(points: Tensor, size: float, normals: Tensor | None = None) ->
         )
     if not 0 < size < torch.inf:
         raise ValueError(f"size must be positive and finite, got {size}")
-    cell, cells = _cells(points, size)
+    cell, cells = voxel_cells(points, size)
     count = torch.bincount(cell, minlength=cells).unsqueeze(-1)
 
     def mean(values: Tensor) -> Tensor:
@@ -193,13 +195,13 @@ def voxel_average_to(
         if small < 1e-9 * extent:
             distinct = len(torch.unique(points, dim=0))
             raise ValueError(f"points holds {distinct} distinct points, but count is {count}")
-        best = _cells(points, small)[1]
+        best = voxel_cells(points, small)[1]
     chosen = small
     for _ in range(48):
         if best == count or small >= large * (1 - 1e-12):
             break
         middle = 0.5 * (small + large)
-        cells = _cells(points, middle)[1]
+        cells = voxel_cells(points, middle)[1]
         if cells < count:
             large = middle
         else:
@@ -215,7 +217,7 @@ def voxel_average_to(
     return result
 
 
-def _cells(points: Tensor, size: float) -> tuple[Tensor, int]:
+def voxel_cells(points: Tensor, size: float) -> tuple[Tensor, int]:
     """The number of each point's cell among the occupied ones, (N,), and how many there are."""
     cell = ((points.double() - points.amin(0).double()) / size).floor()
     # Cells in a row, numbered in one integer where they fit, which sorts ten times faster.
@@ -232,14 +234,14 @@ def _cells(points: Tensor, size: float) -> tuple[Tensor, int]:
     return inverse, len(occupied)
 
 
-def check_cloud(points: Tensor, name: str) -> None:
-    """Refuse all but finite (N, 3) points; `name` is the argument's."""
-    if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
-        raise ValueError(f"{name} must have shape (N, 3) with N >= 1, got {tuple(points.shape)}")
-    if not points.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {points.dtype}")
-    if not bool(points.isfinite().all()):
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
+def check_cloud(points: Tensor, name: str, *, least: int = 1) -> None:
+    """Refuse all but finite (N, 3) points, `least` or more; `name` is the argument's."""
+    check_float(name, points)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < least:
+        shape = tuple(points.shape)
+        raise ValueError(f"{name} must have shape (N, 3) with N >= {least}, got {shape}")
+    if bad := int((~points.isfinite().all(-1)).sum()):
+        raise ValueError(f"{name} must be finite, but {bad} of {len(points)} points are not")
 
 
 def unit(vectors: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from spoonful.batch import Batch
+from spoonful.data.sampling import check_cloud
 from spoonful.frame import Frame
 from spoonful.geometry import Pose, SpoonfulLayer
 from spoonful.geometry.checks import check_count, check_float
@@ -161,7 +162,7 @@ class RegistrationModel(nn.Module, ABC):
             ("source", source, source_normals),
             ("target", target, target_normals),
         ):
-            _check_cloud(name, points)
+            check_cloud(points, name, least=3)
             if self.needs_normals:
                 _check_normals(name, normals, points, type(self).__name__)
         weight = next(self.parameters(), torch.empty(0, device=source.device))
@@ -232,17 +233,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for part in training:
             part.training = True
-
-
-def _check_cloud(name: str, points: Tensor) -> None:
-    check_float(name, points)
-    if points.ndim != 2 or points.shape[-1] != 3:
-        raise ValueError(f"{name} must be one cloud, (N, 3), got {tuple(points.shape)}")
-    if len(points) < 3:
-        raise ValueError(f"{name} must have at least 3 points, got {len(points)}")
-    if not bool(points.isfinite().all()):
-        bad = int((~points.isfinite().all(-1)).sum())
-        raise ValueError(f"{name} must be finite, but {bad} of {len(points)} points are not")
 
 
 def _check_normals(name: str, normals: Tensor | None, points: Tensor, model: str) -> None:

@@ -54,6 +54,24 @@ def seconds(text: str) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
+def duration(text: str, option: str) -> float:
+    """The seconds of an option that takes a duration above zero; mistakes name the option.
+
+    >>> duration("1.5m", "--timeout")
+    90.0
+    >>> duration("0s", "--timeout")
+    Traceback (most recent call last):
+    ValueError: --timeout must be above 0, got 0s
+    """
+    try:
+        value = seconds(text)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from None
+    if not value > 0:
+        raise ValueError(f"{option} must be above 0, got {text}")
+    return value
+
+
 def clock(duration: float) -> str:
     """A duration as text.
 

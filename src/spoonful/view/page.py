@@ -193,7 +193,12 @@ def _payload(
         raise ValueError("poses are given, but no layer has moves=True")
     stops = [pose_of(stop.pose, f"pose {stop.name!r}") for stop in poses]
     points = [cloud(layer.points, f"points of layer {layer.name!r}") for layer in layers]
-    values = [_values(layer, len(p), len(poses)) for layer, p in zip(layers, points, strict=True)]
+    values = [
+        None
+        if layer.values is None
+        else scalars(layer.values, len(p), len(poses), f"values of layer {layer.name!r}")
+        for layer, p in zip(layers, points, strict=True)
+    ]
     ends = [_ends(link) for link in links if isinstance(link, LinkLayer)]
     colormap = _colormap(values, scale)
 
@@ -269,13 +274,6 @@ def _own_poses(layer: CloudLayer, count: int) -> list[Pose]:
     if len(layer.poses) != count:
         raise ValueError(f"{name} must be as many as the page's, {count}, got {len(layer.poses)}")
     return [pose_of(pose, name) for pose in layer.poses]
-
-
-def _values(layer: CloudLayer, count: int, poses: int) -> Tensor | None:
-    """A layer's values, (1, N) or (P, N)."""
-    if layer.values is None:
-        return None
-    return scalars(layer.values, count, poses, f"values of layer {layer.name!r}")
 
 
 def _like_points(layer: CloudLayer, kind: str, points: Tensor) -> Tensor | None:
