@@ -36,12 +36,7 @@ class Matching(NamedTuple):
 
 
 class Matcher(nn.Module):
-    """Soft one-to-one matches of features, in float32, without parameters.
-
-    Args:
-        iterations: of Sinkhorn.
-        slack: whether points may go unmatched.
-    """
+    """Soft one-to-one matches of features, in float32, without parameters; see `sinkhorn`."""
 
     def __init__(self, iterations: int = 5, slack: bool = True) -> None:
         super().__init__()

@@ -11,11 +11,7 @@ from spoonful.models.precision import at_least_float32, full_precision, network_
 
 
 class PointNet(nn.Module):
-    """Five shared layers on each point's coordinates.
-
-    Args:
-        emb_dims: size of the embedding.
-    """
+    """Five shared layers on each point's coordinates, the last of size `emb_dims`."""
 
     def __init__(self, emb_dims: int = 512) -> None:
         super().__init__()

@@ -26,27 +26,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no such option: {' '.join(unknown)}; `spoonful sweep` trains many models")
     try:
-        return _run(options)
+        limit = options.seconds
+        if options.until is not None:
+            limit = f"{max(options.until - time.time(), 0.0):f}"
+        config = configure(
+            options.preset,
+            file=options.config,
+            settings=options.set,
+            budget=options.budget,
+            seed=options.seed,
+            corpus=options.data,
+        )
+        return run_one(config, options.out, limit=limit, quiet=options.quiet)
     except (ValueError, OSError, ImportError, TrainingFailed) as error:
         if options.debug:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 2
-
-
-def _run(options: argparse.Namespace) -> int:
-    limit = options.seconds
-    if options.until is not None:
-        limit = f"{max(options.until - time.time(), 0.0):f}"
-    config = configure(
-        options.preset,
-        file=options.config,
-        settings=options.set,
-        budget=options.budget,
-        seed=options.seed,
-        corpus=options.data,
-    )
-    return run_one(config, options.out, limit=limit, quiet=options.quiet)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -127,11 +127,7 @@ class GraphedSteps:
 
 
 class GraphedForward:
-    """The network's forward pass on validation pairs, replayed; the model must be in eval mode.
-
-    Args:
-        stepper: on a CUDA device.
-    """
+    """The network's forward pass on validation pairs, replayed; the model must be in eval mode."""
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper

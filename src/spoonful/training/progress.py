@@ -16,12 +16,7 @@ _CLEAR = "\r\x1b[2K"
 
 
 class Display:
-    """Progress on standard error; also a context manager, which ends the line.
-
-    Args:
-        label: the start of each line, such as the run's name.
-        quiet: show nothing.
-    """
+    """Progress on standard error, after a label; also a context manager, which ends the line."""
 
     def __init__(self, label: str, *, quiet: bool = False) -> None:
         self.label = label

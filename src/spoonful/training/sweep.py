@@ -34,12 +34,7 @@ _MARGIN = 3.0
 
 @dataclass(frozen=True)
 class Run:
-    """One training run of a sweep.
-
-    Attributes:
-        name: of its folder.
-        config: what it trains.
-    """
+    """One training run of a sweep, and the name of its folder."""
 
     name: str
     config: Config
