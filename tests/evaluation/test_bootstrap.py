@@ -77,7 +77,7 @@ def test_one_item_has_no_interval():
     [
         (torch.zeros(0), {}, r"errors must have .* K >= 1, got \(0,\)"),
         (torch.zeros(2, 2, 2), {}, r"shape \(K,\) or \(K, D\)"),
-        (torch.zeros(3), {"resamples": 0}, "resamples must be an int >= 1, got 0"),
+        (torch.zeros(3), {"resamples": 0}, "resamples must be at least 1, got 0"),
         (torch.zeros(3), {"level": 1.0}, "level must lie between 0 and 1"),
     ],
 )

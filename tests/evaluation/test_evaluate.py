@@ -117,7 +117,7 @@ def test_a_method_must_return_a_registration():
 
 @pytest.mark.parametrize("option", ["batch_size", "limit"])
 def test_options_out_of_range_are_named(option):
-    with pytest.raises(ValueError, match=f"{option} must be an int >= 1, got 0"):
+    with pytest.raises(ValueError, match=f"{option} must be at least 1, got 0"):
         evaluate(methods.get("identity"), CLEAN, shapes(), **{option: 0})
 
 

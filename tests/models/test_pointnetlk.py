@@ -236,7 +236,7 @@ def test_it_registers_pairs_of_any_scale():
 def test_mistakes_are_named():
     with pytest.raises(ValueError, match="pool must be 'max' or 'avg', got 'sum'"):
         PointNetLK(pool="sum")
-    with pytest.raises(ValueError, match="iterations must be an int >= 1, got 0"):
+    with pytest.raises(ValueError, match="iterations must be at least 1, got 0"):
         PointNetLK(iterations=0)
     with pytest.raises(ValueError, match="delta must lie between 0 and 1"):
         PointNetLK(delta=0.0)

@@ -270,7 +270,7 @@ moving = [CloudLayer("source", cloud, moves=True)]
         ({"layers": moving, "color_by": "values"}, "no layer has values"),
         ({"layers": moving, "color_by": "mood"}, "color_by must be 'cloud', 'values'"),
         ({"layers": moving, "up": "north"}, "up must be 'x', 'y', 'z'"),
-        ({"layers": moving, "max_points": 0}, "max_points must be an int >= 1, got 0"),
+        ({"layers": moving, "max_points": 0}, "max_points must be at least 1"),
         (
             {
                 "layers": [CloudLayer("a", cloud, values=[1.0, 2, 3, 4])],

@@ -21,7 +21,6 @@ from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Noise, Protocol, Sampling, Split
 from spoonful.extras import require
 from spoonful.geometry import Pose
-from spoonful.geometry.checks import check_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,7 +111,8 @@ class ProtocolDataset(Dataset[Batch]):
 
     def batches(self, size: int) -> Iterator[Batch]:
         """The items in their order, `size` at a time; the last batch may be smaller."""
-        check_count("size", size)
+        if size < 1:
+            raise ValueError(f"size must be at least 1, got {size}")
         for first in range(0, len(self), size):
             yield collate([self[index] for index in range(len(self))[first : first + size]])
 

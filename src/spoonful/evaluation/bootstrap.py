@@ -15,7 +15,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_count
 from spoonful.metrics import quantile
 from spoonful.metrics.summary import absolute_errors
 
@@ -60,7 +59,8 @@ def replicate(
     >>> got["error"]["mean"]
     tensor([...], dtype=torch.float64)
     """
-    check_count("resamples", resamples)
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, got {resamples}")
     rows = {name: absolute_errors(name, values) for name, values in errors.items()}
     sizes = {len(values) for values in rows.values()}
     if len(sizes) != 1:

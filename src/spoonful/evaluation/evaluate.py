@@ -20,7 +20,6 @@ from spoonful.data.protocols import Protocol
 from spoonful.evaluation.methods import Method, Run
 from spoonful.evaluation.provenance import fingerprint, machine, versions
 from spoonful.evaluation.result import Data, Result, Timing
-from spoonful.geometry.checks import check_count
 from spoonful.metrics import PoseErrors
 from spoonful.models.contract import evaluating
 from spoonful.registration import Registration
@@ -71,9 +70,10 @@ def evaluate(
     """
     from spoonful.data.items import test_items  # needs numpy, which reading results does not
 
-    check_count("batch_size", batch_size)
-    if limit is not None:
-        check_count("limit", limit)
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
     if seconds is not None and not seconds > 0:
         raise ValueError(f"seconds must be positive, got {seconds}")
     device = torch.device(device)

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from spoonful.batch import Batch
 from spoonful.frame import centroid
 from spoonful.geometry import Pose, hat, rotation_from_vector
-from spoonful.geometry.checks import check_choice, check_count
+from spoonful.geometry.checks import check_choice
 from spoonful.geometry.exact import matmul3, matvec3, rotate
 from spoonful.models.clouds import stack
 from spoonful.models.contract import RegistrationModel, known_pose
@@ -127,7 +127,8 @@ class PointNetLK(RegistrationModel):
         residual_weight: float = 1.0,
     ) -> None:
         super().__init__()
-        check_count("iterations", iterations)
+        if iterations < 1:
+            raise ValueError(f"iterations must be at least 1, got {iterations}")
         if not 0 < delta < 1:
             raise ValueError(f"delta must lie between 0 and 1, got {delta}")
         self.ptnet = PointNetFeature(dim, pool)

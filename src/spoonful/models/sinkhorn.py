@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.geometry.checks import check_count, check_tensor
+from spoonful.geometry.checks import check_tensor
 
 
 def sinkhorn(affinity: Tensor, *, iterations: int = 5, slack: bool = True) -> Tensor:
@@ -38,7 +38,8 @@ def sinkhorn(affinity: Tensor, *, iterations: int = 5, slack: bool = True) -> Te
             [0.5000, 0.5000]])
     """
     check_tensor("affinity", affinity, "N", "M")
-    check_count("iterations", iterations, least=0)
+    if iterations < 0:
+        raise ValueError(f"iterations must be at least 0, got {iterations}")
     u, v = _Potentials.apply(affinity, iterations, slack)
     return torch.exp(affinity + u.unsqueeze(-1) + v.unsqueeze(-2))
 

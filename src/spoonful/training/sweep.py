@@ -20,7 +20,6 @@ from typing import Any
 
 from spoonful.extras import require
 from spoonful.files import write_whole
-from spoonful.geometry.checks import check_count
 from spoonful.locking import locked
 from spoonful.training import checkpoint
 from spoonful.training.config import Config, override
@@ -146,7 +145,8 @@ def sweep(
     Raises:
         FolderInUse: another process runs a sweep in the folder.
     """
-    check_count("at_once", at_once)
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
     out = Path(out)
     until = None if seconds is None else time.time() + seconds - _MARGIN
 

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from spoonful.files import write_whole
 from spoonful.geometry import Pose
-from spoonful.geometry.checks import check_choice, check_count
+from spoonful.geometry.checks import check_choice
 from spoonful.version import __version__
 from spoonful.view.layers import (
     UPS,
@@ -130,7 +130,8 @@ def write_page(
         if isinstance(sentences, str):
             raise TypeError(f"{name} must be a list of sentences, got one string")
     for limit, name in ((max_points, "max_points"), (max_lines, "max_lines")):
-        check_count(name, limit)
+        if limit < 1:
+            raise ValueError(f"{name} must be at least 1, got {limit}")
     payload = _payload(layers, poses, links, scale, max_points, max_lines)
     payload |= {"up": up, "color_by": color_by}
     payload["views"] = [_view(view, poses) for view in views]
