@@ -36,7 +36,12 @@ class Matching(NamedTuple):
 
 
 class Matcher(nn.Module):
-    """Soft one-to-one matches of features, in float32, without parameters; see `sinkhorn`."""
+    """Soft one-to-one matches of features, in float32, without parameters.
+
+    Args:
+        iterations: of Sinkhorn.
+        slack: whether points may go unmatched.
+    """
 
     def __init__(self, iterations: int = 5, slack: bool = True) -> None:
         super().__init__()

@@ -11,7 +11,11 @@ from spoonful.models.precision import at_least_float32, full_precision, network_
 
 
 class PointNet(nn.Module):
-    """Five shared layers on each point's coordinates, the last of size `emb_dims`."""
+    """Five shared layers on each point's coordinates.
+
+    Args:
+        emb_dims: size of the embedding.
+    """
 
     def __init__(self, emb_dims: int = 512) -> None:
         super().__init__()

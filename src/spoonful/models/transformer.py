@@ -13,7 +13,14 @@ from spoonful.models.norms import LayerNorm
 
 
 class Transformer(nn.Module):
-    """An encoder-decoder run in both directions at once; for its sizes see `DCP`."""
+    """An encoder-decoder run in both directions at once.
+
+    Args:
+        emb_dims: size of the embeddings.
+        n_blocks: encoder layers, and decoder layers.
+        n_heads: attention heads.
+        ff_dims: hidden size of the feed-forward parts.
+    """
 
     def __init__(self, emb_dims: int, n_blocks: int, n_heads: int, ff_dims: int) -> None:
         super().__init__()

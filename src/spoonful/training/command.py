@@ -36,7 +36,15 @@ def configure(
     seed: int | None = None,
     corpus: str | None = None,
 ) -> Config:
-    """The configuration for a command line; `HELP` has the options, and later ones win.
+    """The configuration for a command line; a later option overrides an earlier one.
+
+    Args:
+        preset: the name of a preset; None for the defaults.
+        file: a YAML, TOML or JSON file of settings.
+        settings: "a.b=c", each.
+        budget: how long: "10m" or "500s" of time, "4000 steps", or "20 epochs".
+        seed: the run's seed.
+        corpus: what to train on.
 
     >>> configure("dcp/unseen", budget="10m").budget
     Budget(epochs=250.0, steps=None, seconds=600.0)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spoonful.data import modelnet40, places, synthetic
+from spoonful.data import catalog, modelnet40, places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.data.scans import ScanPair
@@ -73,10 +73,11 @@ def find_data(name: str) -> str:
     found = places.find(name, *aliases, files=True)
     if found is None:
         looked = ", ".join(map(str, places.folders()))
+        fetched = any(data.name == name and data.archive for data in catalog.DATASETS)
         raise ValueError(
             f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "
             f"{looked} (set {places.VARIABLE} to the folder that has your datasets; "
-            "`spoonful data list` shows those to download)"
+            f"`spoonful data {f'fetch {name}` downloads it' if fetched else 'list` shows more'})"
         )
     return str(found)
 

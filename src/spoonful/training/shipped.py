@@ -94,7 +94,12 @@ def card(name: str, folder: Path = FOLDER) -> Card:
 
 
 def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -> RegistrationModel:
-    """A shipped model, one of `names()`, in float32 and eval mode.
+    """A shipped model, in float32 and eval mode.
+
+    Args:
+        name: one of `names()`.
+        device: where to put it.
+        folder: where weights are.
 
     Raises:
         ValueError: no shipped model has that name.
@@ -120,10 +125,17 @@ def publish(
     licence: str = "",
     folder: Path = FOLDER,
 ) -> Card:
-    """Add the best weights of a run's folder, or a file of weights, to the shipped ones.
+    """Add a run's best weights to the shipped ones, with their card.
 
-    With `half`, floating-point numbers are stored in half precision. For the other arguments see
-    `Card`.
+    Args:
+        run: the run's folder, or a file of weights.
+        name: for users to type.
+        summary: one sentence on it.
+        half: store floating-point numbers in half precision.
+        evaluation: errors on test items, for the card.
+        versions: of libraries and machine, for the card.
+        licence: for the card.
+        folder: where to.
     """
     found = checkpoint.load(checkpoint.best_of(run))
     weights = found.weights()
