@@ -24,6 +24,8 @@ from spoonful.geometry import Pose, kabsch
 _MOST_MATCHES = 1200
 # Groups that are formed, and the matches of each besides its seed.
 _SEEDS, _MEMBERS = 256, 12
+# Rows of a symmetric product that are computed at once.
+_BLOCK = 200
 # How far cosines of angles between normals, and of normals with lines, may differ.
 _COSINES = 0.25
 
@@ -88,7 +90,7 @@ def consensus(
         source_normals=None if source_normals is None else source_normals[:_MOST_MATCHES],
         target_normals=None if target_normals is None else target_normals[:_MOST_MATCHES],
     )
-    common = agree * (agree @ agree)
+    common = _common(agree)
     seed = common.sum(1).topk(min(_SEEDS, len(source))).indices
     ranked = common[seed].topk(min(_MEMBERS, len(source) - 1))
     weight = ranked.values / ranked.values[:, :1].clamp_min(1e-9)
@@ -128,6 +130,19 @@ def compatible(
         alike = (p - q).abs() < _COSINES
         agree &= alike & alike.mT
     return agree.to(source.dtype)
+
+
+def _common(agree: Tensor) -> Tensor:
+    """(K, K) how many matches are compatible with both of two compatible matches.
+
+    The result is symmetric: blocks below the diagonal are copied from those above it.
+    """
+    common = torch.empty_like(agree)
+    for start in range(0, len(agree), _BLOCK):
+        rows, rest = slice(start, start + _BLOCK), slice(start, None)
+        block = agree[rows] @ agree[:, rest]
+        common[rows, rest], common[rest, rows] = block, block.mT
+    return common.mul_(agree)
 
 
 def support_of(pose: Pose, source: Tensor, target: Tensor, tolerance: float) -> Tensor:

@@ -58,17 +58,15 @@ def fpfh(
     first, second = (end.int() for end in ends)
     bins, distance = _pair_bins(places, normals.float(), first, second)
     # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
-    cells = _cells(len(points), (first, second), bins)
-    counts, shells = places.new_zeros(3, len(points), BINS), []
-    inner, found = -1.0, {}
-    for radius in sorted(radii):
-        shell = ((distance > inner) & (distance <= radius)).nonzero().squeeze(1)
-        ends = first.index_select(0, shell), second.index_select(0, shell)
-        counted = cells.index_select(1, shell).flatten()
-        counts += torch.bincount(counted, minlength=counts.numel()).view_as(counts)
-        shells.append(_weights(len(points), ends, distance.index_select(0, shell)))
-        found[radius] = _histograms(counts, shells)
-        inner = radius
+    edges = sorted(radii)
+    shell = torch.bucketize(distance, distance.new_tensor(edges), out_int32=True)
+    counts = _counts(len(points), (first, second), bins, shell, len(edges))
+    shells, found = list[Any](), {}
+    for k, radius in enumerate(edges):
+        inside = (shell == k).nonzero().squeeze(1)
+        ends = first.index_select(0, inside), second.index_select(0, inside)
+        shells.append(_weights(len(points), ends, distance.index_select(0, inside)))
+        found[radius] = _histograms(counts[k], shells)
     return torch.cat([found[radius] for radius in radii], 1)
 
 
@@ -123,7 +121,8 @@ def _pair_bins(
     line /= distance.clamp_min(torch.finfo(line.dtype).tiny)
     n, m = normals.index_select(1, first), normals.index_select(1, second)
     along_n, along_m, cosine = (n * line).sum(0), (m * line).sum(0), (n * m).sum(0)
-    triple = (line * torch.linalg.cross(n, m, dim=0)).sum(0)
+    (a, b, c), (d, e, f) = n, m  # faster than `torch.linalg.cross`
+    triple = line[0] * (b * f - c * e) + line[1] * (c * d - a * f) + line[2] * (a * e - b * d)
     # The frame stands where the normal is nearer to the line: the same for (p, q) and (q, p).
     # Exchanging the two negates the line, which leaves the triple product as it is.
     swap = along_n.abs() < along_m.abs()
@@ -136,10 +135,17 @@ def _pair_bins(
     return (shares * BINS).int().clamp_(0, BINS - 1), distance
 
 
-def _cells(count: int, ends: tuple[Tensor, Tensor], bins: Tensor) -> Tensor:
-    """For each pair the six places in (3, N, 11), flattened, where it is counted, (6, P)."""
+def _counts(
+    count: int, ends: tuple[Tensor, Tensor], bins: Tensor, shell: Tensor, shells: int
+) -> Tensor:
+    """(S, 3, N, 11) float32: for each radius the pairs at each end, by the bins of their angles."""
+    size = 3 * BINS * count
     angle = BINS * count * torch.arange(3, dtype=bins.dtype, device=bins.device).unsqueeze(1)
-    return torch.cat([bins + BINS * end + angle for end in ends])
+    bins = bins + angle + size * shell
+    cells = torch.cat([bins + BINS * end for end in ends]).flatten()
+    # By rounding, a pair may be outside the last shell.
+    counts = torch.bincount(cells, minlength=shells * size)[: shells * size]
+    return counts.view(shells, 3, count, BINS).cumsum(0).float()
 
 
 def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:
