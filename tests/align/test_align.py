@@ -581,11 +581,13 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
     views: tuple[Path, dict[str, Pose], Aligned], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, _, found = views
+    (folder / "notes.txt").write_text("bring a ladder")
     arguments = ["align", str(folder), "--out", str(folder / "out"), "--voxel", "0.2", "--json"]
     assert run(arguments) == 3
     printed = json.loads(capsys.readouterr().out)
     assert printed["confident"] is False
     assert len(printed["pairs"]) == len(found.pairs)
+    assert printed["tables_left_out"] == ["notes.txt"]
     assert (folder / "out" / "merged.ply").exists()
 
 

@@ -136,10 +136,12 @@ def align_command(
                 up=up if up in UPS else "z",
                 progress=tell,
             )
+    tables = [path.name for path in tables_left_out(scans)]
     if as_json:
-        typer.echo(json.dumps(summary(found) | {"written": list(map(str, written))}, indent=1))
+        more = {"tables_left_out": tables, "written": list(map(str, written))}
+        typer.echo(json.dumps(summary(found) | more, indent=1))
     else:
-        _show(found, written, [path.name for path in tables_left_out(scans)])
+        _show(found, written, tables)
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
 
