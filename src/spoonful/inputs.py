@@ -1,4 +1,4 @@
-"""Checks of poses and clouds that users give, and their treatment of padding."""
+"""Checks of poses, clouds and devices that users give, and the treatment of padding."""
 
 from __future__ import annotations
 
@@ -152,3 +152,25 @@ def masked_mean(values: Tensor, mask: Tensor | None, *, at_least: int = 0) -> Te
         return values.mean(-1)
     mask = mask.expand(values.shape)
     return values.masked_fill(~mask, 0.0).sum(-1) / mask.sum(-1).clamp(min=at_least)
+
+
+def known_device(text: str, name: str) -> torch.device:
+    """The device that a user named, or a `ValueError` if this machine has none.
+
+    "auto" is CUDA if torch finds it, and the CPU otherwise.
+
+    >>> known_device("gpu", "runtime.device")
+    Traceback (most recent call last):
+    ValueError: runtime.device must be cpu, cuda or auto, got 'gpu'
+    """
+    if text == "auto":
+        text = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise ValueError(f"{name} must be cpu, cuda or auto, got {text!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"{name} {text}: torch finds no CUDA device here")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"{name} {text}: torch finds {torch.cuda.device_count()} CUDA devices")
+    return device

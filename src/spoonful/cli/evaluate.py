@@ -31,7 +31,7 @@ from spoonful.evaluation.columns import Column, columns
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 from spoonful.files import check_folder
-from spoonful.training.distributed import known_device
+from spoonful.inputs import known_device
 
 _WIDE = 120  # columns that hold a table without breaking its intervals
 _SHORT = 12  # characters of settings that are never broken

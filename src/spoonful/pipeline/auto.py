@@ -20,7 +20,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, Similarity
-from spoonful.inputs import rigid_pose
+from spoonful.inputs import known_device, rigid_pose
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
@@ -43,7 +43,6 @@ from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
 from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
-from spoonful.training.distributed import known_device
 
 METHODS = ("auto", *PROPOSERS)
 """The values of `method` for `register` and the command."""

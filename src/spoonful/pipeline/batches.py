@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from spoonful.extras import MissingExtra, require
 from spoonful.files import check_folder, naming, write_whole
+from spoonful.inputs import known_device
 from spoonful.locking import locked
 from spoonful.pipeline.cluster import run_on_cluster
 from spoonful.pipeline.overview import report_name, write_overview
@@ -35,7 +36,6 @@ from spoonful.pipeline.parts import (
     run_here,
 )
 from spoonful.pipeline.runner import Request
-from spoonful.training.distributed import known_device
 
 J = TypeVar("J", bound=Job)
 # The options of a request that stand in results.json.

@@ -21,6 +21,7 @@ from spoonful.data.clouds.formats import format_of
 from spoonful.data.clouds.splats import is_splats
 from spoonful.data.clouds.types import Tell
 from spoonful.geometry import Pose
+from spoonful.inputs import known_device
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.auto import METHODS, register
 from spoonful.pipeline.gravity import UP
@@ -28,7 +29,6 @@ from spoonful.pipeline.lengths import UNITS, length
 from spoonful.pipeline.posefile import read_pose, read_similarity
 from spoonful.pipeline.report import write_report
 from spoonful.pipeline.shapes import moved, scaled
-from spoonful.training.distributed import known_device
 from spoonful.view.layers import UPS
 
 AUTO_SCALE = "auto"

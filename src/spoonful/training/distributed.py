@@ -20,6 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from spoonful.batch import Batch
+from spoonful.inputs import known_device
 
 
 @dataclass(frozen=True)
@@ -88,28 +89,6 @@ def join(device: str = "auto") -> tuple[Group, torch.device]:
     if not (dist.is_available() and dist.is_initialized()):
         return Group(), chosen
     return Group(dist.get_rank(), dist.get_world_size(), own), chosen
-
-
-def known_device(text: str, name: str) -> torch.device:
-    """The device that a user named, or a `ValueError` if this machine has none.
-
-    "auto" is CUDA if torch finds it, and the CPU otherwise.
-
-    >>> known_device("gpu", "runtime.device")
-    Traceback (most recent call last):
-    ValueError: runtime.device must be cpu, cuda or auto, got 'gpu'
-    """
-    if text == "auto":
-        text = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(text)
-    except RuntimeError:
-        raise ValueError(f"{name} must be cpu, cuda or auto, got {text!r}") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"{name} {text}: torch finds no CUDA device here")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"{name} {text}: torch finds {torch.cuda.device_count()} CUDA devices")
-    return device
 
 
 def leave(group: Group) -> None:
