@@ -37,7 +37,7 @@ _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
 PART = 0.5
 # Motions with less than this of a determined one's resistance are free,
-_WEAK = 0.036
+_WEAK = 0.1
 # if this many voxels along them, in one direction at least, the agreement falls by less than that.
 _FAR, _HELD = 8.0, 0.05
 # A common surface with less than this share outside three planes is bare.
