@@ -23,7 +23,7 @@ _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (1.20, 10.30, 5.33, -111.15, 0.83), 4.64
+_WEIGHTS, _RIVALRY = (0.95, 10.14, 2.92, -138.72, 0.84), 4.17
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
@@ -158,11 +158,11 @@ def confidence_of(fit: FitStatistics) -> float:
 
     >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
     >>> round(confidence_of(fit), 2)
-    0.84
+    0.77
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.47
+    0.57
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
-    0.42
+    0.39
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
