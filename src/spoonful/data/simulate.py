@@ -387,7 +387,10 @@ def _compare(scene: Scene, sensor: Sensor, taken: Sequence[_Taken]) -> tuple[Ten
 
 
 def _explains(scene: Scene, sensor: Sensor, pose: Pose, points: Tensor, share: Tensor) -> bool:
-    """True if moved points (N, 3) explain a scan, of which the points share that much unmoved."""
+    """True if moved points (N, 3) explain the scan from `pose`.
+
+    `share` is how many of the points that scan sees where they really are.
+    """
     least = _KEPT * share
     if sensor.sees(pose.inverse().apply(points)).double().mean() < least:
         return False  # without casting rays, which takes longer

@@ -74,10 +74,11 @@ def find_data(name: str) -> str:
     if found is None:
         looked = ", ".join(map(str, places.folders()))
         fetched = any(data.name == name and data.archive for data in catalog.DATASETS)
+        hint = f"`spoonful data fetch {name}`" if fetched else "see `spoonful data list`"
         raise ValueError(
             f"no data named {name!r}: it is neither {SYNTHETIC!r}, nor a folder or file, nor in "
-            f"{looked} (set {places.VARIABLE} to the folder that has your datasets; "
-            f"`spoonful data {f'fetch {name}` downloads it' if fetched else 'list` shows more'})"
+            f"{looked} (set {places.VARIABLE} to the folder that has your datasets, or download "
+            f"it: {hint})"
         )
     return str(found)
 
