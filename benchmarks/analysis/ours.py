@@ -210,11 +210,13 @@ def rho_during_training(subject: Subject) -> Drawing:
             labelled = set()
             for name, seen in runs:
                 place = names.index(name)
+                again = place // len(theme.series)  # the colours begin again, with other dashes
                 panel.plot(
                     [step for step, _ in seen],
                     [values.get(key, math.nan) for _, values in seen],
                     color=theme.series[place % len(theme.series)],
-                    ls=DASHES[place % len(DASHES)],
+                    ls=DASHES[(place + again) % len(DASHES)],
+                    lw=0.9,
                     label=None if name in labelled else name,
                 )
                 labelled.add(name)

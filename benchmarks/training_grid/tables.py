@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from spoonful.evaluation.bootstrap import LEVEL
 from training_grid.runs import BASELINE, CONDITIONS
 from training_grid.student import Difference, Group, holm, paired, welch
 
@@ -65,7 +66,12 @@ def put_into(text: str, path: str | Path) -> None:
 
 
 def difference(
-    runs: Sequence[Run], condition: str, test: str, *, against: Sequence[str] = (BASELINE,)
+    runs: Sequence[Run],
+    condition: str,
+    test: str,
+    *,
+    against: Sequence[str] = (BASELINE,),
+    level: float = LEVEL,
 ) -> Difference | None:
     """How much a condition changes the mean rotation error of a test, in degrees.
 
@@ -74,6 +80,7 @@ def difference(
         condition: of `CONDITIONS`.
         test: a name of their tests.
         against: see `table`.
+        level: of the confidence interval.
 
     Returns:
         None without runs to compare with.
@@ -83,12 +90,12 @@ def difference(
         pooled = [error for name in against for error in errors_of(runs, name, test).values()]
         if condition in against or not (errors and pooled):
             return None
-        return welch(Group.of(pooled), Group.of([*errors.values()]))
+        return welch(Group.of(pooled), Group.of([*errors.values()]), level)
     base = errors_of(runs, against[0], test)
     common = sorted(errors.keys() & base.keys())
     if condition in against or not common:
         return None
-    return paired([errors[seed] - base[seed] for seed in common])
+    return paired([errors[seed] - base[seed] for seed in common], level)
 
 
 def errors_of(runs: Sequence[Run], condition: str, test: str) -> dict[int, float]:

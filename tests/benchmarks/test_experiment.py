@@ -332,7 +332,7 @@ def test_the_plan_decides_by_the_interval_and_by_what_the_paper_reports(changes,
     ]
     text = answer(runs_of)
     assert f"| {verdict} |\n" in text
-    assert "| the paper: DCP-v2, ModelNet40 | 26 and 26 |" in text
+    assert "| the paper: DCP-v2, ModelNet40 (95 %) | 26 and 26 |" in text
     assert "| kabsch | 0 |" in text
     assert "| target | 12 | 4 |" in text
 
