@@ -160,7 +160,8 @@ class WarmWorker(Worker):
 
     Args:
         function: at the top level of a module, so that the process can import it. What it is
-            given and returns must be picklable.
+            given and returns must be picklable. The process imports the caller's script only if
+            the function is defined there.
         preload: modules to import once for all processes, before the first is started. Modules
             that are not installed are skipped.
 
@@ -180,7 +181,8 @@ class WarmWorker(Worker):
         try:
             context = _context(self._preload)
             made = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
-            made.start()
+            with _without_script(self._function):
+                made.start()
         finally:
             for name, value in before.items():
                 if value is None:
@@ -251,6 +253,24 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_script(function: Callable[..., Any]) -> Iterator[None]:
+    """Start processes that do not import the caller's script, unless it defines the function.
+
+    They could not import a script from standard input, and one without `if __name__ == "__main__":`
+    would start its work again in each process. `multiprocessing` reads its name in these two
+    attributes.
+    """
+    script = vars(sys.modules["__main__"])
+    names = () if function.__module__ == "__main__" else ("__file__", "__spec__")
+    before = {name: script[name] for name in names if name in script}
+    script.update(dict.fromkeys(before))
+    try:
+        yield
+    finally:
+        script.update(before)
 
 
 def _context(preload: Sequence[str]) -> Any:
