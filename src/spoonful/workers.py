@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -176,19 +176,15 @@ class WarmWorker(Worker):
         self._preload = preload
 
     def _launch(self, theirs: Connection[Any, Any]) -> BaseProcess | _Interpreter:
-        before = {name: os.environ.get(name) for name in _THREADS}
-        os.environ.update(dict.fromkeys(_THREADS, "1"))
-        try:
+        # The process could not import a script from standard input, and would run one that has no
+        # `if __name__ == "__main__":` again. `multiprocessing` reads these two names of a script.
+        own = self._function.__module__ == "__main__"
+        hidden = {} if own else {"__file__": None, "__spec__": None}
+        script = vars(sys.modules["__main__"])
+        with _replaced(os.environ, dict.fromkeys(_THREADS, "1")), _replaced(script, hidden):
             context = _context(self._preload)
             made = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
-            with _without_script(self._function):
-                made.start()
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            made.start()
         return made
 
 
@@ -256,21 +252,16 @@ def _without_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_script(function: Callable[..., Any]) -> Iterator[None]:
-    """Start processes that do not import the caller's script, unless it defines the function.
-
-    They could not import a script from standard input, and one without `if __name__ == "__main__":`
-    would start its work again in each process. `multiprocessing` reads its name in these two
-    attributes.
-    """
-    script = vars(sys.modules["__main__"])
-    names = () if function.__module__ == "__main__" else ("__file__", "__spec__")
-    before = {name: script[name] for name in names if name in script}
-    script.update(dict.fromkeys(before))
+def _replaced(mapping: MutableMapping[str, Any], values: Mapping[str, Any]) -> Iterator[None]:
+    """Set values of a mapping within the block."""
+    before = {name: mapping[name] for name in values if name in mapping}
+    mapping.update(values)
     try:
         yield
     finally:
-        script.update(before)
+        for name in values:
+            del mapping[name]
+        mapping.update(before)
 
 
 def _context(preload: Sequence[str]) -> Any:
