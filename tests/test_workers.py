@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -76,3 +77,17 @@ def test_a_plain_worker_has_nothing_of_the_callers(tmp_path):
         modules = worker("modules")
         assert worker("read") == ""
     assert not {"torch", "numpy", "spoonful", "pytest"} & set(modules)
+
+
+@pytest.mark.slow  # the fork server imports torch
+@pytest.mark.parametrize("script", ["<stdin>", "raise SystemExit(1)"])
+def test_a_worker_does_not_import_the_callers_script(script, tmp_path, monkeypatch):
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    main = sys.modules["__main__"]
+    name = script if script == "<stdin>" else str(path)
+    monkeypatch.setattr(main, "__spec__", None)
+    monkeypatch.setattr(main, "__file__", name)
+    with WarmWorker(divmod) as worker:
+        assert worker(7, 2) == (3, 1)
+    assert main.__file__ == name

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -160,7 +160,8 @@ class WarmWorker(Worker):
 
     Args:
         function: at the top level of a module, so that the process can import it. What it is
-            given and returns must be picklable.
+            given and returns must be picklable. The process imports the caller's script only if
+            the function is defined there.
         preload: modules to import once for all processes, before the first is started. Modules
             that are not installed are skipped.
 
@@ -175,18 +176,15 @@ class WarmWorker(Worker):
         self._preload = preload
 
     def _launch(self, theirs: Connection[Any, Any]) -> BaseProcess | _Interpreter:
-        before = {name: os.environ.get(name) for name in _THREADS}
-        os.environ.update(dict.fromkeys(_THREADS, "1"))
-        try:
+        # The process could not import a script from standard input, and would run one that has no
+        # `if __name__ == "__main__":` again. `multiprocessing` reads these two names of a script.
+        own = self._function.__module__ == "__main__"
+        hidden = {} if own else {"__file__": None, "__spec__": None}
+        script = vars(sys.modules["__main__"])
+        with _replaced(os.environ, dict.fromkeys(_THREADS, "1")), _replaced(script, hidden):
             context = _context(self._preload)
             made = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
             made.start()
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
         return made
 
 
@@ -251,6 +249,19 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _replaced(mapping: MutableMapping[str, Any], values: Mapping[str, Any]) -> Iterator[None]:
+    """Set values of a mapping within the block."""
+    before = {name: mapping[name] for name in values if name in mapping}
+    mapping.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del mapping[name]
+        mapping.update(before)
 
 
 def _context(preload: Sequence[str]) -> Any:

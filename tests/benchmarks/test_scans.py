@@ -1,6 +1,8 @@
-"""benchmarks/scans.py: turned pairs, and answers that agree."""
+"""benchmarks/scans.py: turned pairs, answers that agree, and the table."""
 
 from __future__ import annotations
+
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -57,3 +59,26 @@ def test_the_stages_of_a_registration_are_told_apart(pair):
     assert {"prepare", "fpfh", "Field", "settle", "polish", "the rest"} <= {*spent}
     assert min(spent.values()) >= 0
     assert scans.profile([spent, spent]).count("\n") == len(spent) + 2
+
+
+def test_an_interval_counts_pairs_and_not_their_turns():
+    rows = [
+        scans.Row("some", f"{pair}", pair < 6 or turn == 0, True, 0.95, 1.0, 1.0)
+        for pair in range(8)
+        for turn in range(3)
+    ]
+    cells = dict(zip(scans.HEADER, scans.report("auto", rows)[0], strict=True))
+    assert (cells["turns"], cells["right"]) == ("3", "20 of 24")
+    assert scans.report("auto", rows)[0][4] == scans.interval(20 / 24, 8)
+    assert scans.interval(20 / 24, 8) in scans.reliability(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "truth", "auto", "peer"),
+    [("bunny", np.eye(4), 3, 2), ("simulated", np.eye(4), 1, 1), ("apart", None, 3, 0)],
+)
+def test_real_pairs_have_more_turns_and_strangers_are_for_auto_only(pair, kind, truth, auto, peer):
+    given = pair._replace(kind=kind, truth=truth)
+    options = Namespace(turns=3, peer_turns=2)
+    assert scans.turns_of(given, "auto", options) == auto
+    assert scans.turns_of(given, "ransac", options) == peer

@@ -19,14 +19,8 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.field import Field
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.parts import Row
-from spoonful.pipeline.prepare import (
-    Scan,
-    chosen,
-    normals_at,
-    scan_on_grid,
-    suitable_edges,
-    thinned,
-)
+from spoonful.pipeline.polish import some_of
+from spoonful.pipeline.prepare import Scan, normals_at, scan_on_grid, suitable_edges, thinned
 from spoonful.pipeline.search import Description, describe
 
 # Points of a scan that a pose is polished on.
@@ -141,9 +135,6 @@ def describe_scan(job: DescribeJob) -> Row:
     generator = torch.Generator().manual_seed(job.turn)
     turn = random_rotation(generator=generator, dtype=torch.float64)
     scan = scan_on_grid(points, normals, turn)
-    some = points
-    if len(points) > _POINTS:
-        some = points[chosen(len(points), _POINTS, generator)]
     _store(
         job.target,
         {
@@ -153,7 +144,7 @@ def describe_scan(job: DescribeJob) -> Row:
             "fine_normals": normals_at(scan.fine.points, scan.fine),
             "given": scan.given,
             "features": describe(scan).features,
-            "cloud": some,
+            "cloud": some_of(points, _POINTS, generator),
             "center": found["center"] * scale,
             "edge": job.edge,
         },
@@ -165,12 +156,7 @@ def describe_scan(job: DescribeJob) -> Row:
 def load(path: str) -> Described:
     """The description that `describe_scan` stored."""
     found = torch.load(path, weights_only=True)
-    scan = Scan(
-        Index(found["grid"]),
-        found["normals"],
-        Index(found["fine"]),
-        found["given"],
-    )
+    scan = Scan(Index(found["grid"]), found["normals"], Index(found["fine"]), found["given"])
     description = Description(found["features"], Field(scan.points, scan.normals))
     size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
     return Described(
