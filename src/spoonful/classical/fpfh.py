@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from spoonful.extras import require
 from spoonful.neighbors import Index
@@ -25,6 +26,8 @@ from spoonful.neighbors import Index
 BINS = 11
 # Pairs of neighbours held at once: where there are more, the radius is shortened.
 _MOST_PAIRS = 1 << 20
+# Values that are searched for their largest at once.
+_GROUP = 16
 
 
 def fpfh(
@@ -89,17 +92,33 @@ def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Te
     >>> mutual_matches(features[:3], features[[2, 0]])
     (tensor([0, 2]), tensor([1, 0]))
     """
-    likeness = source.sqrt() @ target.sqrt().mT
-    there = likeness.topk(min(choices, len(target)), dim=1).indices
-    # Rows are searched faster than columns.
-    back = likeness.mT.contiguous().topk(min(choices, len(source)), dim=1).indices
-    here = torch.arange(len(source), device=source.device).unsqueeze(1).expand_as(there)
+    # Filled up to whole groups with points that are like nothing.
+    source, target = (pad(each.sqrt(), (0, 0, 0, -len(each) % _GROUP)) for each in (source, target))
+    likeness = source @ target.mT
+    there, back = (_largest(likeness, choices, dim) for dim in (1, 0))
+    here = torch.arange(len(there), device=source.device).unsqueeze(1).expand_as(there)
     mutual = (back[there] == here.unsqueeze(-1)).any(-1)
     here, there = here[mutual], there[mutual]
     alike = likeness[here, there]
     # A point without neighbours is like nothing.
     order = alike.argsort(descending=True, stable=True)[: int((alike > 0).sum())]
     return here[order], there[order]
+
+
+def _largest(values: Tensor, count: int, dim: int) -> Tensor:
+    """(N, count) positions of the largest values in each row (`dim` 1) or column (`dim` 0).
+
+    They are in the groups of values whose maxima are largest; only these groups are searched.
+    """
+    groups = values.unflatten(dim, (-1, _GROUP))
+    most = groups.amax(dim + 1)
+    if dim == 0:
+        groups, most = groups.permute(2, 0, 1), most.mT.contiguous()
+    best = most.topk(min(count, most.shape[1])).indices
+    rows = torch.arange(len(best), device=best.device).unsqueeze(1)
+    near = groups[rows, best].flatten(1)
+    near = near.topk(min(count, near.shape[1])).indices
+    return best.gather(1, near // _GROUP) * _GROUP + near % _GROUP
 
 
 def _pairs(index: Index, radius: float) -> tuple[Tensor, Tensor]:
