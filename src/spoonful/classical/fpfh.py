@@ -26,6 +26,8 @@ from spoonful.neighbors import Index
 BINS = 11
 # Pairs of neighbours held at once: where there are more, the radius is shortened.
 _MOST_PAIRS = 1 << 20
+# Pairs whose angles are computed at once on the CPU: few enough for its caches.
+_PART = 1 << 16
 # Values that are searched for their largest at once.
 _GROUP = 16
 
@@ -58,19 +60,18 @@ def fpfh(
     # About their middle, where float32 is fine enough.
     places = (points - points.mean(0)).float()
     ends = _pairs(Index(places) if index is None else index, max(radii))
-    first, second = (end.int() for end in ends)
-    bins, distance = _pair_bins(places, normals.float(), first, second)
+    # Coordinates in rows: sums over them are then sums of long vectors.
+    rows = places.mT.contiguous(), normals.float().mT.contiguous()
+    size = _PART if places.device.type == "cpu" else _MOST_PAIRS
+    parts = [_pair_bins(*rows, *part) for part in ends.split(size, 1)]
+    bins, distance = (torch.cat(part, -1) for part in zip(*parts, strict=True))
     # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
     edges = sorted(radii)
-    shell = torch.bucketize(distance, distance.new_tensor(edges), out_int32=True)
-    counts = _counts(len(points), (first, second), bins, shell, len(edges))
-    shells, found = list[Any](), {}
-    for k, radius in enumerate(edges):
-        inside = (shell == k).nonzero().squeeze(1)
-        ends = first.index_select(0, inside), second.index_select(0, inside)
-        shells.append(_weights(len(points), ends, distance.index_select(0, inside)))
-        found[radius] = _histograms(counts[k], shells)
-    return torch.cat([found[radius] for radius in radii], 1)
+    shell = torch.bucketize(distance, distance.new_tensor(edges[:-1]), out_int32=True)
+    counts = _counts(len(points), ends, bins, shell, len(edges))
+    shells = _weights(len(points), ends, distance, shell, len(edges))
+    found = _histograms(counts, shells)
+    return torch.cat([found[:, edges.index(radius)] for radius in radii], 1)
 
 
 def mutual_matches(source: Tensor, target: Tensor, choices: int = 1) -> tuple[Tensor, Tensor]:
@@ -121,20 +122,21 @@ def _largest(values: Tensor, count: int, dim: int) -> Tensor:
     return best.gather(1, near // _GROUP) * _GROUP + near % _GROUP
 
 
-def _pairs(index: Index, radius: float) -> tuple[Tensor, Tensor]:
-    """The pairs of points no farther from each other than `radius`, each once."""
+def _pairs(index: Index, radius: float) -> Tensor:
+    """(2, P) int32: the pairs of points no farther from each other than `radius`, each once."""
     # An estimate is cheap, and tells whether the pairs fit into memory.
     while (count := index.count_within(radius)) > _MOST_PAIRS:
         radius *= max(0.5, 0.95 * (_MOST_PAIRS / count) ** 0.5)
-    return index.pairs_within(radius)
+    return torch.stack(index.pairs_within(radius)).int()
 
 
 def _pair_bins(
     places: Tensor, normals: Tensor, first: Tensor, second: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """For each pair of points the bins of its three angles, (3, P), and its distance, (P,)."""
-    # Coordinates in rows: sums over them are then sums of long vectors.
-    places, normals = places.mT.contiguous(), normals.mT.contiguous()
+    """For each pair of points the bins of its three angles, (3, P), and its distance, (P,).
+
+    Places and normals are (3, N), the positions of a pair's points in two tensors (P,).
+    """
     line = places.index_select(1, second) - places.index_select(1, first)
     distance = line.square().sum(0).sqrt()
     line /= distance.clamp_min(torch.finfo(line.dtype).tiny)
@@ -154,44 +156,47 @@ def _pair_bins(
     return (shares * BINS).int().clamp_(0, BINS - 1), distance
 
 
-def _counts(
-    count: int, ends: tuple[Tensor, Tensor], bins: Tensor, shell: Tensor, shells: int
-) -> Tensor:
+def _counts(count: int, ends: Tensor, bins: Tensor, shell: Tensor, shells: int) -> Tensor:
     """(S, 3, N, 11) float32: for each radius the pairs at each end, by the bins of their angles."""
     size = 3 * BINS * count
     angle = BINS * count * torch.arange(3, dtype=bins.dtype, device=bins.device).unsqueeze(1)
     bins = bins + angle + size * shell
     cells = torch.cat([bins + BINS * end for end in ends]).flatten()
-    # By rounding, a pair may be outside the last shell.
-    counts = torch.bincount(cells, minlength=shells * size)[: shells * size]
+    counts = torch.bincount(cells, minlength=shells * size)
     return counts.view(shells, 3, count, BINS).cumsum(0).float()
 
 
-def _weights(count: int, ends: tuple[Tensor, Tensor], distance: Tensor) -> Any:
-    """A sparse (N, N) matrix of nearness, with each pair once; a dense one on a GPU."""
+def _weights(count: int, ends: Tensor, distance: Tensor, shell: Tensor, shells: int) -> list[Any]:
+    """For each shell a sparse (N, N) matrix of nearness, with each pair once; dense on a GPU."""
     nearness = 1 / distance.clamp_min(1e-9)
+    first, second = ends
+    first = first + count * shell
     if nearness.device.type != "cpu":
-        places = tuple(end.long() for end in ends)
-        return nearness.new_zeros(count, count).index_put_(places, nearness)
+        dense = nearness.new_zeros(shells * count, count)
+        return list(dense.index_put_((first.long(), second.long()), nearness).split(count))
     sparse = require("scipy.sparse", extra="classical", why="Point feature histograms")
-    half = sparse.coo_matrix((nearness.numpy(), tuple(end.numpy() for end in ends)), (count, count))
+    places = first.numpy(), second.numpy()
+    half = sparse.coo_matrix((nearness.numpy(), places), (shells * count, count))
     # No pair occurs twice: SciPy need not sort them to add them up.
     half.has_canonical_format = True
-    return half.tocsr()
+    half = half.tocsr()
+    return [half[k * count : (k + 1) * count] for k in range(shells)]
 
 
 def _histograms(counts: Tensor, shells: list[Any]) -> Tensor:
-    """Histograms (N, 33) from the counts (3, N, 11) and the nearness of neighbours."""
-    count = counts.shape[1]
+    """Histograms (N, R, 33) from the counts (R, 3, N, 11) and the nearness of neighbours."""
     simple = counts / counts.sum(-1, keepdim=True).clamp_min(1)
-    simple = simple.transpose(0, 1).reshape(count, 3 * BINS)
-    own = simple.numpy() if simple.device.type == "cpu" else simple
-    around = torch.as_tensor(sum(half @ own + half.T @ own for half in shells))
+    simple = simple.permute(2, 0, 1, 3).contiguous()
+    around = torch.zeros_like(simple)
+    for k, half in enumerate(shells):
+        # The neighbours in a shell count for all radii outside it.
+        own = simple[:, k:].flatten(1)
+        own = own.numpy() if own.device.type == "cpu" else own
+        around[:, k:] += torch.as_tensor(half @ own + half.T @ own).view_as(around[:, k:])
     # A point's own histogram counts as much as all its neighbours' together.
-    full = simple + around / around.view(count, 3, BINS).sum(-1).amax(-1, True).clamp_min(1e-9)
-    full = full.view(count, 3, BINS)
+    full = simple + around / around.sum(-1, True).amax(-2, True).clamp_min(1e-9)
     full = full / full.sum(-1, keepdim=True).clamp_min(1e-9)
-    return full.reshape(count, 3 * BINS)
+    return full.flatten(2)
 
 
 def _check(points: Tensor, normals: Tensor, radii: Sequence[float]) -> None:
