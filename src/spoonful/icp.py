@@ -112,39 +112,47 @@ def descend(
     """
     rotation, translation = (part.clone() for part in start)
     count, device = len(rotation), rotation.device
-    settled = torch.zeros(count, dtype=torch.bool, device=device)
+    settled = torch.zeros(count, dtype=torch.bool)
     empty = torch.zeros_like(settled)
     # What is still under way: which rows, their points, and how they matched last.
     rows, pose, points = torch.arange(count, device=device), start, source
-    share = rotation.new_full((count,), torch.inf)
-    error = share
+    share = error = torch.full((count,), torch.inf)
     for step in range(rounds + 1):
         moved = pose.apply(points)
         found = matcher(moved, rows)
-        used = (found.weight > 0).sum(-1)
-        new_share = used / moved.shape[-2]
-        new_error = _root_mean(found.squared, found.weight)
+        new_share, new_error, lost = _summary(found)
         still = ((new_share - share).abs() < tolerance) & ((new_error - error).abs() < tolerance)
-        lost = used < FEWEST
         over = still | lost
         finished = int(over.sum())
         if finished > 0 or step == rounds:
             rotation[rows], translation[rows] = pose
-            settled[rows], empty[rows] = still, lost
+            own = rows.cpu()
+            settled[own], empty[own] = still, lost
         if step == rounds or finished == len(rows):
             break
         share, error = new_share, new_error
         if finished > 0:
             go = (~over).nonzero().squeeze(-1)
-            rows, share, error, pose = rows[go], share[go], error[go], pose.at(go)
+            share, error, go = share[go], error[go], go.to(device)
+            rows, pose, moved, found = rows[go], pose.at(go), moved[go], found.take(go)
             points = points if source.ndim == 2 else points[go]
-            moved = moved[go]
-            found = found.take(go)
         if found.normals is None:
             pose = _point_step(points, found)
         else:
             pose = plane_step(moved, found, pose, damping=damping)
-    return Descent(Pose(rotation, translation), settled, empty)
+    return Descent(Pose(rotation, translation), settled.to(device), empty.to(device))
+
+
+def _summary(found: Matches) -> tuple[Tensor, Tensor, Tensor]:
+    """(R,) share of points with a match, root mean square distance, and whether few are left.
+
+    They are computed on the CPU, from sums that come in one copy.
+    """
+    used = found.weight > 0
+    weight = found.weight.to(found.squared.dtype)
+    sums = torch.stack([used, weight, weight * found.squared.where(used, 0.0)]).sum(-1).cpu()
+    count, total, squares = sums
+    return count / used.shape[-1], (squares / total.clamp_min(1e-12)).sqrt(), count < FEWEST
 
 
 def icp_layer(
@@ -251,14 +259,6 @@ def _like(condition: Tensor, values: Tensor) -> Tensor:
     return condition.reshape(-1, *[1] * (values.ndim - 1))
 
 
-def _root_mean(squared: Tensor, weight: Tensor) -> Tensor:
-    """Root mean square of the distances of used matches."""
-    total = squared.where(weight > 0, 0.0)
-    if weight.dtype == torch.bool:
-        return (total.sum(-1) / weight.sum(-1).clamp_min(1)).sqrt()
-    return ((total * weight).sum(-1) / weight.sum(-1).clamp_min(1e-12)).sqrt()
-
-
 def _point_step(points: Tensor, found: Matches) -> Pose:
     points = points.expand_as(found.points)
     if found.weight.dtype == torch.bool:
@@ -293,29 +293,32 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     assert found.normals is not None
     normals, weight = found.normals, found.weight.to(moved.dtype)
     total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
-    middle = (moved * weight.unsqueeze(-1)).sum(-2) / total
+    middle = (weight.unsqueeze(-2) @ moved).squeeze(-2) / total
     arm = moved - middle.unsqueeze(-2)
-    size = ((arm.square().sum(-1) * weight).sum(-1, keepdim=True) / total).sqrt()
+    gaps = ((found.points - moved) * normals).sum(-1, keepdim=True)
+    rows = torch.cat([torch.linalg.cross(arm, normals), normals, gaps, arm], -1)
+    # float32 cannot hold less damping than this; it is enough for strongly damped steps.
+    rows = rows.double() if damping < 1e-6 else rows
+    sums = (rows * weight.unsqueeze(-1)).mT @ rows
+    # All that is needed from here on, in one tensor: copying it once takes less time.
+    parts = (sums.flatten(1), total, middle, pose.rotation.flatten(1), pose.translation)
+    packed = torch.cat(parts, 1)
+    packed = packed.cpu() if len(packed) <= _FEW_POSES else packed
+    sums, total, middle, rotation, translation = packed.split([100, 1, 3, 9, 3], 1)
+    sums, rotation = sums.unflatten(1, (10, 10)), rotation.unflatten(1, (3, 3))
+    size = (sums[:, 7:, 7:].diagonal(0, 1, 2).sum(-1, keepdim=True) / total).sqrt()
     # Without matches the size is zero, and dividing by it would make the system singular.
     size = size.where(size > 0, 1.0)
-    # float32 cannot hold less damping than this; it is enough for strongly damped steps.
-    dtype = torch.float64 if damping < 1e-6 else moved.dtype
-    rows = torch.cat([torch.linalg.cross(arm, normals) / size.unsqueeze(-1), normals], -1).to(dtype)
-    gaps = ((found.points - moved) * normals).sum(-1, keepdim=True).to(dtype)
-    weighted = (rows * weight.unsqueeze(-1)).mT
-    system, right = weighted @ rows, weighted @ gaps
-    eye = torch.eye(6, dtype=system.dtype, device=system.device)
-    system = system + damping * total.unsqueeze(-1) * eye
-    device = moved.device
-    if device.type != "cpu" and len(system) <= _FEW_POSES:
-        system, right, size, middle = (part.cpu() for part in (system, right, size, middle))
-        pose = pose.to("cpu")
-    step = torch.linalg.solve(system, right).squeeze(-1).to(moved.dtype)
+    units = torch.cat([1 / size.expand(-1, 3), torch.ones_like(middle)], 1).unsqueeze(-1)
+    eye = torch.eye(6, dtype=sums.dtype, device=sums.device)
+    system = units * sums[:, :6, :6] * units.mT + damping * total.unsqueeze(-1) * eye
+    step = torch.linalg.solve(system, units * sums[:, :6, 6:7])
+    vector, shift = (units * step).squeeze(-1).split(3, -1)
     # Linearised steps beyond half a radian are wrong anyway.
-    turn = rotation_from_vector((step[..., :3] / size).clamp(-0.5, 0.5))
-    rotation = gram_schmidt(matmul3(turn, pose.rotation))
-    shift = matvec3(turn, pose.translation - middle) + middle + step[..., 3:]
-    return Pose(rotation, shift).to(device)
+    turn = rotation_from_vector(vector.clamp(-0.5, 0.5))
+    rotation = gram_schmidt(matmul3(turn, rotation))
+    shift = matvec3(turn, translation - middle) + middle + shift
+    return Pose.from_matrix(torch.cat([rotation, shift.unsqueeze(-1)], -1).to(moved))
 
 
 def tukey(distance: Tensor, reach: float) -> Tensor:

@@ -60,7 +60,7 @@ class Field:
         """For places (..., 3) the position of about the nearest point, and whether it is known."""
         cell = ((places - self.low) / self.cell).floor().long()
         inside = ((cell >= 0) & (cell < self.size)).all(-1)
-        flat = (cell * self.stride).sum(-1).where(inside, 0)
+        flat = (cell * self.stride).sum(-1) * inside
         return self.nearest[flat], inside
 
 
@@ -219,8 +219,8 @@ def settle(
         # From far to near: the last rounds trust only what has come close.
         limit = reach if step < rounds // 2 else 0.5 * reach
         fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
-        weight = fit.near * tukey(fit.gap.abs(), limit)
-        found = Matches(fit.onto, fit.gap.square(), weight, fit.facing)
+        weight = fit.near * tukey(fit.gap, limit)
+        found = Matches(fit.onto, fit.square, weight, fit.facing)
         stepped = plane_step(fit.moved, found, pose, damping=DAMPING)
         # A pose without matches stays where it is.
         held = ((found.weight > 0).sum(-1) >= FEWEST)[:, None]

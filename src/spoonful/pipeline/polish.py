@@ -95,7 +95,7 @@ def _icp(
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = target.nearest(moved.to(target.points.dtype), reach=reach)
         onto, n = target.points[near.index].double(), facing(near.index).double()
-        weight = tukey(((moved - onto) * n).sum(-1).abs(), reach)
+        weight = tukey(((moved - onto) * n).sum(-1), reach)
         weight = weight * (near.squared_distance < torch.inf)
         last[:] = [Matches(onto, near.squared_distance.double(), weight, n)]
         return last[0]
