@@ -38,15 +38,15 @@ def k_nearest_by_blocks(
         (N, k) positions, nearest first, and (N, k) squared distances, inf where there are fewer
         than k points.
     """
-    position = torch.arange(len(points), device=points.device)
-    if allowed is not None:
-        position = position[allowed]
-    index = position.new_zeros(len(query), k)
-    near = query.new_full((len(query), k), torch.inf)
-    if len(position) == 0 or len(query) == 0:
-        return index, near
-    there = _blocks(points[position])
+    some = points if allowed is None else points[allowed]
+    # One row more: padding is written there.
+    index = torch.zeros(len(query) + 1, k, dtype=torch.long, device=query.device)
+    near = query.new_full((len(query) + 1, k), torch.inf)
+    if len(some) == 0 or len(query) == 0:
+        return index[:-1], near[:-1]
+    there = _blocks(some)
     asking = there if allowed is None and torch.equal(query, points) else _blocks(query)
+    facing = there.sides.roll(3, -1)
     pending = torch.arange(len(asking.members), device=query.device)
     count, width = there.members.shape
     looked = 12 + k // 32
@@ -55,27 +55,25 @@ def k_nearest_by_blocks(
         unfinished = []
         size = asking.members.shape[1] * width * looked
         for blocks in pending.split(max(1, _BUDGET // size)):
-            low, high = asking.low[blocks].unsqueeze(1), asking.high[blocks].unsqueeze(1)
-            outside = (low - there.high).maximum(there.low - high)
+            outside = asking.sides[blocks].unsqueeze(1) + facing
             gap = torch.linalg.vector_norm(outside.clamp_min(0), dim=-1)
             ranked = gap.topk(min(looked + 1, count), largest=False)
             chosen = ranked.indices[:, :looked]
-            distance = distances(asking.places[blocks], there.places[chosen].flatten(1, 2))
-            distance.masked_fill_(there.padding[chosen].flatten(1).unsqueeze(1), torch.inf)
-            found = distance.topk(min(k, distance.shape[-1]), largest=False)
             members = there.members[chosen].flatten(1)
+            distance = distances(asking.places[blocks], there.places[chosen].flatten(1, 2))
+            distance.masked_fill_((members == len(some)).unsqueeze(1), torch.inf)
+            found = distance.topk(min(k, distance.shape[-1]), largest=False)
             which = members.gather(1, found.indices.flatten(1)).view_as(found.indices)
-            real = ~asking.padding[blocks]
-            rows = asking.members[blocks][real]
-            index[rows, : found.values.shape[-1]] = position[which[real]]
-            near[rows, : found.values.shape[-1]] = found.values[real]
+            rows, first = asking.members[blocks], slice(found.values.shape[-1])
+            index[rows, first], near[rows, first] = which, found.values
             if looked < count:
                 rest = ranked.values[:, looked:]
-                final = (found.values[..., -1] <= rest) | (rest > reach) | ~real
+                final = (found.values[..., -1] <= rest) | (rest > reach)
                 unfinished.append(blocks[~final.all(-1)])
         pending = torch.cat(unfinished) if unfinished else pending[:0]
         looked *= 4
-    return index, near.square()
+    index = index[:-1].clamp_max(len(some) - 1)
+    return index if allowed is None else allowed.nonzero().squeeze(1)[index], near[:-1].square()
 
 
 def distances(query: Tensor, points: Tensor) -> Tensor:
@@ -94,13 +92,17 @@ def distances(query: Tensor, points: Tensor) -> Tensor:
 
 
 class _Blocks(NamedTuple):
-    """A cloud in B blocks of W points: positions (B, W), places, padding, and bounding boxes."""
+    """A cloud of n points in B blocks of W.
+
+    Attributes:
+        members: (B, W) positions; n is padding.
+        places: (B, W, 3).
+        sides: (B, 6) of the bounding boxes: the least coordinates, and minus the largest.
+    """
 
     members: Tensor
     places: Tensor
-    padding: Tensor
-    low: Tensor
-    high: Tensor
+    sides: Tensor
 
 
 def _blocks(points: Tensor) -> _Blocks:
@@ -108,14 +110,14 @@ def _blocks(points: Tensor) -> _Blocks:
     n = len(points)
     depth = max(0, math.ceil(math.log2(n / _BLOCK)))
     width = -(-n // 2**depth)
-    # Position n is padding. It is at the place of a point, so that boxes stay finite.
+    # Padding is at the place of a point, so that boxes stay as they are.
     extended = torch.cat([points, points[-1:]])
     order = torch.arange(width * 2**depth, device=points.device).clamp_max(n).unsqueeze(0)
     for _ in range(depth):
         places = extended[order]
-        axis = (places.amax(1) - places.amin(1)).argmax(-1)[:, None, None]
-        along = places.gather(-1, axis.expand(*order.shape, 1)).squeeze(-1)
-        along = along.masked_fill_(order == n, torch.inf)
+        low, high = places.aminmax(dim=1)
+        axis = (high - low).argmax(-1)[:, None, None].expand(*order.shape, 1)
+        along = places.gather(-1, axis).squeeze(-1)
         order = order.gather(-1, along.argsort(-1)).reshape(2 * len(order), -1)
     places = extended[order]
-    return _Blocks(order.clamp_max(n - 1), places, order == n, places.amin(1), places.amax(1))
+    return _Blocks(order, places, torch.cat([places.amin(1), -places.amax(1)], -1))
