@@ -35,6 +35,8 @@ _MOST_ASKED = 15_000
 _FILLED = 0.6
 # Points that the grid's size is chosen by.
 _SAMPLE = 20_000
+# Cells of a grid that are marked to count the occupied ones; of more cells, numbers are sorted.
+_MOST_MARKED = 1 << 20
 # Points of a cloud that are used; more would give the same averages.
 _MOST_RAW = 300_000
 # Points this many times as far from the middle as the median point are strays.
@@ -292,10 +294,11 @@ def _edge(points: Tensor, count: int) -> float:
     """The edge of the grid of which the points occupy about `count` cells."""
     reach = float(points.abs().amax()) * 2
     points = points - points.amin(0)
+    sides = points.amax(0).tolist()
     low, high = reach * 1e-5, reach
     for _ in range(14):
         middle = (low * high) ** 0.5
-        if _cells(points, middle) > count:
+        if _cells(points, sides, middle) > count:
             low = middle
         else:
             high = middle
@@ -303,15 +306,20 @@ def _edge(points: Tensor, count: int) -> float:
 
 
 def _occupied(points: Tensor, edge: float) -> int:
-    return _cells(points - points.amin(0), edge)
+    points = points - points.amin(0)
+    return _cells(points, points.amax(0).tolist(), edge)
 
 
-def _cells(points: Tensor, edge: float) -> int:
-    """The number of cells that points with positive coordinates occupy."""
+def _cells(points: Tensor, sides: list[float], edge: float) -> int:
+    """The number of cells that points occupy, whose coordinates are from 0 to `sides`."""
     cell = (points / edge).long()
-    size = cell.amax(0) + 1
-    flat = (cell[:, 0] * size[1] + cell[:, 1]) * size[2] + cell[:, 2]
-    return len(flat.unique())
+    # One more than needed: a GPU may round the division up.
+    width, height, depth = (int(side / edge) + 2 for side in sides)
+    flat = (cell[:, 0] * height + cell[:, 1]) * depth + cell[:, 2]
+    if width * height * depth > _MOST_MARKED:
+        return len(flat.unique())
+    marked = torch.zeros(width * height * depth, dtype=torch.bool, device=points.device)
+    return int(marked.index_fill_(0, flat, True).count_nonzero())
 
 
 def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
