@@ -119,7 +119,7 @@ def test_a_field_has_the_nearest_cells_of_an_exact_distance_transform():
     points = torch.rand(60, 3, generator=generator()) * torch.tensor([70.0, 20, 40])
     field = Field(points, points)
     cells = ((points - field.low) / field.cell).long()
-    empty = torch.ones(field.size.tolist(), dtype=torch.bool)
+    empty = torch.ones((field.last + 1).tolist(), dtype=torch.bool)
     empty[tuple(cells.mT)] = False
     distance, index = ndimage.distance_transform_edt(empty.numpy(), return_indices=True)
     places = torch.from_numpy(index).flatten(1).mT

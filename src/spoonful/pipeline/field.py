@@ -46,22 +46,22 @@ class Field:
         self.cell = max(1.0, float(extent.prod() / _MOST_CELLS) ** (1 / 3))
         self.low = points.amin(0) - _MARGIN * self.cell
         index = ((points - self.low) / self.cell).long()
-        self.size = index.amax(0) + 1 + _MARGIN
-        width, height, depth = self.size.tolist()
-        self.stride = self.size.new_tensor([1, width, width * height])
-        owner = self.size.new_full((width * height * depth,), -1)
+        self.last = index.amax(0) + _MARGIN
+        self.first = torch.zeros_like(self.last)
+        width, height, depth = (self.last + 1).tolist()
+        self.stride = self.last.new_tensor([1, width, width * height])
+        owner = self.last.new_full((width * height * depth,), -1)
         # The last of several points in a cell, on any device.
-        last = torch.arange(len(points), device=points.device)
-        owner.scatter_reduce_(0, (index * self.stride).sum(-1), last, "amax")
+        each = torch.arange(len(points), device=points.device)
+        owner.scatter_reduce_(0, (index * self.stride).sum(-1), each, "amax")
         # A cell without points in reach has any point: it is too far away to count.
         self.nearest = owner[_nearest_cell(owner.view(depth, height, width) >= 0)].clamp_min_(0)
 
     def look(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """For places (..., 3) the position of about the nearest point, and whether it is known."""
         cell = ((places - self.low) / self.cell).floor().long()
-        inside = ((cell >= 0) & (cell < self.size)).all(-1)
-        flat = (cell * self.stride).sum(-1) * inside
-        return self.nearest[flat], inside
+        known = cell.clamp(self.first, self.last)
+        return self.nearest[(known * self.stride).sum(-1)], (known == cell).all(-1)
 
 
 def _nearest_cell(taken: Tensor) -> Tensor:
@@ -188,7 +188,7 @@ def meet(
     offset = moved - onto
     alike = (turned * facing).sum(-1)
     alike = alike if signed else alike.abs()
-    square = offset.square().sum(-1).masked_fill_(~inside, torch.inf)
+    square = offset.square().sum(-1).where(inside, torch.inf)
     gap = (offset * facing).sum(-1)
     near = (square < reach**2) & (alike > cosine)
     return Fit(near, square, alike, gap, partner, moved, onto, facing)

@@ -14,8 +14,8 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
 from spoonful.pipeline.prepare import Pair, chosen, normals_at
 
-# The normals (N, 3) of the target points at some positions (N,).
-_Facing: TypeAlias = Callable[[Tensor], Tensor]
+# The target points at some positions (N,), and their normals: (N, 3) and (N, 3), float64.
+_Planes: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 # Source points used in a round. With half of them some poses end in another minimum.
 _POINTS = 8000
 # A pose has settled when distances, in voxels, change by less.
@@ -51,17 +51,19 @@ def polish(
     """
     fine = pair.target.fine
     known = normals_at(fine.points, fine) if normals is None else normals
+    both = torch.cat([fine.points, known], -1).double()
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):
-        refined, _ = _icp(some, fine, lambda index: known[index], refined, reach, rounds)
+        refined, _ = _icp(some, fine, lambda k: both[k].split(3, -1), refined, reach, rounds)
 
-    def facing(index: Tensor) -> Tensor:
-        """Normals of some target points: those of the nearest points of the fine grid."""
-        return known[fine.nearest(target.points[index].float()).index]
+    def planes(index: Tensor) -> tuple[Tensor, ...]:
+        """Some target points, with the normals of the nearest points of the fine grid."""
+        places = target.points[index]
+        return places, both[fine.nearest(places.float()).index, 3:]
 
     some = some_of(source, _POINTS, generator).to(fine.points.device)
-    final, matches = _icp(some, target, facing, refined, _REACH, rounds // 2)
+    final, matches = _icp(some, target, planes, refined, _REACH, rounds // 2)
     return refined.at(0), final.at(0), _covariance(some.double(), matches, final)
 
 
@@ -83,7 +85,7 @@ def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _icp(
-    source: Tensor, target: Index, facing: _Facing, pose: Pose, reach: float, rounds: int
+    source: Tensor, target: Index, planes: _Planes, pose: Pose, reach: float, rounds: int
 ) -> tuple[Pose, Matches]:
     """Point-to-plane ICP in float64 with Tukey's weights of the distances to planes.
 
@@ -94,7 +96,7 @@ def _icp(
 
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = target.nearest(moved.to(target.points.dtype), reach=reach)
-        onto, n = target.points[near.index].double(), facing(near.index).double()
+        onto, n = planes(near.index)
         weight = tukey(((moved - onto) * n).sum(-1), reach)
         weight = weight * (near.squared_distance < torch.inf)
         last[:] = [Matches(onto, near.squared_distance.double(), weight, n)]
