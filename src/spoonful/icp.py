@@ -149,9 +149,8 @@ def _summary(found: Matches) -> tuple[Tensor, Tensor, Tensor]:
     They are computed on the CPU, from sums that come in one copy.
     """
     used = found.weight > 0
-    weight = found.weight.to(found.squared.dtype)
-    sums = torch.stack([used, weight, weight * found.squared.where(used, 0.0)]).sum(-1).cpu()
-    count, total, squares = sums
+    squared = found.weight * found.squared.where(used, 0.0)
+    count, total, squares = torch.stack([used, found.weight, squared]).sum(-1).cpu()
     return count / used.shape[-1], (squares / total.clamp_min(1e-12)).sqrt(), count < FEWEST
 
 
