@@ -6,6 +6,7 @@ own generator is used.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -221,13 +222,12 @@ def voxel_cells(points: Tensor, size: float) -> tuple[Tensor, int]:
     """The number of each point's cell among the occupied ones, (N,), and how many there are."""
     cell = ((points.double() - points.amin(0).double()) / size).floor()
     # Cells in a row, numbered in one integer where they fit, which sorts ten times faster.
-    sides = cell.amax(0) + 1
-    if not float(sides.max()) < 2**62:
+    sides = (cell.amax(0) + 1).tolist()
+    if not max(sides) < 2**62:
         raise ValueError(f"size must not be so much smaller than the cloud, got {size}")
     numbers = cell.long()
-    if float(sides.prod()) < 2**62:
-        side = sides.long()
-        key = (numbers[:, 0] * side[1] + numbers[:, 1]) * side[2] + numbers[:, 2]
+    if math.prod(sides) < 2**62:
+        key = (numbers[:, 0] * int(sides[1]) + numbers[:, 1]) * int(sides[2]) + numbers[:, 2]
         occupied, inverse = torch.unique(key, return_inverse=True)
     else:
         occupied, inverse = torch.unique(numbers, dim=0, return_inverse=True)

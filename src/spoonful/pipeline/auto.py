@@ -162,6 +162,7 @@ def register(
         pose = pair.frame.pose_out(final)
         some = some_of(points, _MEASURE_POINTS, generator).to(where)
         inliers, rmse = _measure(some, onto, final)
+        placed = pair.frame.pose_out(judged.pose)
 
     return Alignment(
         pose=pose,
@@ -170,15 +171,15 @@ def register(
         candidates=tuple(
             Candidate(
                 judged.name[k],
-                float(judged.score[k]),
+                score,
                 seconds.get(judged.name[k], 0.0) + searched,
-                _at(pair, judged, k),
+                placed.at(k),
             )
-            for k in range(min(_CANDIDATES_SHOWN, len(judged.name)))
+            for k, score in enumerate(judged.score[:_CANDIDATES_SHOWN].tolist())
         ),
         poses={
             "start": start,
-            "global": _at(pair, judged, 0),
+            "global": placed.at(0),
             "refined": pair.frame.pose_out(refined),
             "final": pose,
         },
@@ -266,10 +267,6 @@ def _reason(search: Search, fit: FitStatistics) -> str:
     if fit.rivals and max(fit.rivals) > 0:
         words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"
     return f"{words}."
-
-
-def _at(pair: Pair, judged: Judged, k: int) -> Pose:
-    return pair.frame.pose_out(judged.pose.at(k))
 
 
 def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
