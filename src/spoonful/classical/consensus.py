@@ -24,7 +24,7 @@ from spoonful.geometry import Pose, kabsch
 _MOST_MATCHES = 1200
 # Groups that are formed, and the matches of each besides its seed.
 _SEEDS, _MEMBERS = 256, 12
-# Rows of a symmetric product that are computed at once on the CPU.
+# Rows of a symmetric product that are computed at once.
 _BLOCK = 200
 # How far cosines of angles between normals, and of normals with lines, may differ.
 _COSINES = 0.25
@@ -135,10 +135,8 @@ def compatible(
 def _common(agree: Tensor) -> Tensor:
     """(K, K) how many matches are compatible with both of two compatible matches.
 
-    The result is symmetric: on the CPU, blocks below the diagonal are copied from those above it.
+    The result is symmetric: blocks below the diagonal are copied from those above it.
     """
-    if agree.device.type != "cpu":
-        return agree @ agree * agree
     common = torch.empty_like(agree)
     for start in range(0, len(agree), _BLOCK):
         rows, rest = slice(start, start + _BLOCK), slice(start, None)

@@ -68,9 +68,11 @@ def fpfh(
     # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
     edges = sorted(radii)
     shell = torch.bucketize(distance, distance.new_tensor(edges[:-1]), out_int32=True)
-    counts = _counts(len(points), ends, bins, shell, len(edges))
-    shells = _weights(len(points), ends, distance, shell, len(edges))
-    found = _histograms(counts, shells)
+    shape = len(edges), len(points)
+    ends_in_shells = ends + len(points) * shell
+    counts = _counts(ends_in_shells, bins, shape)
+    weights = _weights(ends_in_shells[0], ends[1], distance, shape)
+    found = _histograms(counts, weights)
     return torch.cat([found[:, edges.index(radius)] for radius in radii], 1)
 
 
@@ -156,21 +158,18 @@ def _pair_bins(
     return (shares * BINS).int().clamp_(0, BINS - 1), distance
 
 
-def _counts(count: int, ends: Tensor, bins: Tensor, shell: Tensor, shells: int) -> Tensor:
-    """(S, 3, N, 11) float32: for each radius the pairs at each end, by the bins of their angles."""
-    size = 3 * BINS * count
-    angle = BINS * count * torch.arange(3, dtype=bins.dtype, device=bins.device).unsqueeze(1)
-    bins = bins + angle + size * shell
-    cells = torch.cat([bins + BINS * end for end in ends]).flatten()
-    counts = torch.bincount(cells, minlength=shells * size)
-    return counts.view(shells, 3, count, BINS).cumsum(0).float()
+def _counts(ends: Tensor, bins: Tensor, shape: tuple[int, int]) -> Tensor:
+    """(R, N, 3, 11) float32: for each radius the pairs at each end, by the bins of their angles."""
+    bins = bins + BINS * torch.arange(3, dtype=bins.dtype, device=bins.device).unsqueeze(1)
+    cells = torch.cat([bins + 3 * BINS * end for end in ends]).flatten()
+    counts = torch.bincount(cells, minlength=3 * BINS * math.prod(shape))
+    return counts.view(*shape, 3, BINS).cumsum(0).float()
 
 
-def _weights(count: int, ends: Tensor, distance: Tensor, shell: Tensor, shells: int) -> list[Any]:
+def _weights(first: Tensor, second: Tensor, distance: Tensor, shape: tuple[int, int]) -> list[Any]:
     """For each shell a sparse (N, N) matrix of nearness, with each pair once; dense on a GPU."""
     nearness = 1 / distance.clamp_min(1e-9)
-    first, second = ends
-    first = first + count * shell
+    shells, count = shape
     if nearness.device.type != "cpu":
         dense = nearness.new_zeros(shells * count, count)
         return list(dense.index_put_((first.long(), second.long()), nearness).split(count))
@@ -184,13 +183,13 @@ def _weights(count: int, ends: Tensor, distance: Tensor, shell: Tensor, shells: 
 
 
 def _histograms(counts: Tensor, shells: list[Any]) -> Tensor:
-    """Histograms (N, R, 33) from the counts (R, 3, N, 11) and the nearness of neighbours."""
+    """Histograms (N, R, 33) from the counts (R, N, 3, 11) and the nearness of neighbours."""
     simple = counts / counts.sum(-1, keepdim=True).clamp_min(1)
-    simple = simple.permute(2, 0, 1, 3).contiguous()
+    simple = simple.transpose(0, 1).contiguous()
     around = torch.zeros_like(simple)
     for k, half in enumerate(shells):
         # The neighbours in a shell count for all radii outside it.
-        own = simple[:, k:].flatten(1)
+        own: Any = simple[:, k:].flatten(1)
         own = own.numpy() if own.device.type == "cpu" else own
         around[:, k:] += torch.as_tensor(half @ own + half.T @ own).view_as(around[:, k:])
     # A point's own histogram counts as much as all its neighbours' together.

@@ -244,16 +244,11 @@ def _matrix(init: object) -> Tensor:
     raise TypeError(f"init must be a Pose or a 4x4 tensor, got {type(init).__name__}")
 
 
-class _Measured(NamedTuple):
-    inlier_ratio: float
-    rmse: float
-
-
-def _measure(source: Tensor, target: Index, pose: Pose) -> _Measured:
+def _measure(source: Tensor, target: Index, pose: Pose) -> tuple[float, float]:
     """The share of source points within a voxel of a target point, and how near those are."""
     squared = target.nearest(pose.apply(source), reach=1.0).squared_distance
     near = squared[squared.isfinite()]
-    return _Measured(len(near) / len(source), float(near.mean().sqrt()) if len(near) else math.nan)
+    return len(near) / len(source), float(near.mean().sqrt()) if len(near) else math.nan
 
 
 def _reason(search: Search, fit: FitStatistics) -> str:
