@@ -68,6 +68,17 @@ def test_more_choices_find_more_matches():
     assert pairs[0] <= pairs[1]
 
 
+@pytest.mark.parametrize("choices", [1, 2, 40])
+def test_matches_are_among_the_most_similar_from_both_ends(choices):
+    source, target = (torch.rand(n, 33, generator=generator(n)) for n in (61, 37))
+    likeness = source.sqrt() @ target.sqrt().mT
+    rank = [(-likeness).argsort(dim).argsort(dim) for dim in (0, 1)]
+    wanted = ((rank[0] < choices) & (rank[1] < choices)).nonzero()
+    here, there = mutual_matches(source, target, choices)
+    assert bool((likeness[here, there].diff() <= 0).all())
+    assert {*zip(here.tolist(), there.tolist(), strict=True)} == {*map(tuple, wanted.tolist())}
+
+
 def test_nineteen_of_twenty_matches_may_be_wrong():
     source = 30 * torch.rand(600, 3, generator=generator())
     turn = random_rotation(generator=generator(1))
