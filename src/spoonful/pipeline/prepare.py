@@ -312,10 +312,10 @@ def _occupied(points: Tensor, edge: float) -> int:
 
 def _cells(points: Tensor, sides: list[float], edge: float) -> int:
     """The number of cells that points occupy, whose coordinates are from 0 to `sides`."""
-    cell = (points / edge).long()
+    x, y, z = (points / edge).long().unbind(1)
     # One more than needed: a GPU may round the division up.
     width, height, depth = (int(side / edge) + 2 for side in sides)
-    flat = (cell[:, 0] * height + cell[:, 1]) * depth + cell[:, 2]
+    flat = z.add(y.add(x, alpha=height), alpha=depth)
     if width * height * depth > _MOST_MARKED:
         return len(flat.unique())
     marked = torch.zeros(width * height * depth, dtype=torch.bool, device=points.device)
