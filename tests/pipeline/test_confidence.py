@@ -46,7 +46,8 @@ def test_a_surface_where_a_sensor_looked_through_lowers_confidence():
         confidence_of(GOOD._replace(through=through)) for through in (0.0, 0.005, 0.02, 0.05, 0.2)
     ]
     assert found == sorted(found, reverse=True)
-    assert found[0] - found[1] < 0.05
+    # Edges and noise explain a little of it.
+    assert found[0] == found[1] > found[2]
 
 
 def test_surfaces_that_lie_beside_each_other_are_doubted():

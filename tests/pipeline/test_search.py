@@ -244,6 +244,16 @@ def test_points_before_what_a_sensor_saw_are_looked_through():
     assert before == 1
 
 
+def test_a_sensor_looks_through_a_gap_of_eight_degrees():
+    grid = torch.linspace(-10, 10, 201)
+    y, z = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))
+    wall = torch.stack([torch.full_like(y, 20.0), y, z], 1)
+    gap = (y.abs() < 1.4) & (z.abs() < 8)
+    view = View(wall * torch.where(gap, 2.0, 1.0).unsqueeze(1), torch.zeros(3))
+    here = Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
+    assert float(view.through(wall[gap], here)) > 0.3
+
+
 @pytest.mark.parametrize("sensor", ["camera", "lidar"])
 def test_a_scan_is_seen_from_its_sensor_and_from_nowhere_else(sensor):
     points = simulate("room", sensor, scans=1, seed=4, detail=0.6).clouds[0].points

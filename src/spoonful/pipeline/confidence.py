@@ -31,7 +31,7 @@ _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
 # A larger share of a scan than this in the other sensor's free space contradicts a pose.
-_THROUGH = 0.015
+_THROUGH = 0.0125
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
@@ -173,9 +173,13 @@ def confidence_of(fit: FitStatistics) -> float:
 
 
 def features_of(fit: FitStatistics) -> tuple[float, ...]:
-    """Logarithms of `support` / `share`, `agreement`, `exactness`; `through` up to 0.1; and one."""
+    """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; and one.
+
+    The excess is over `_THROUGH`, and at most 0.1: edges and noise explain what is below.
+    """
     shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
-    return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, min(fit.through, 0.1), 1.0
+    excess = min(max(fit.through - _THROUGH, 0.0), 0.1)
+    return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, excess, 1.0
 
 
 class Freedom(NamedTuple):

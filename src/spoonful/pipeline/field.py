@@ -27,7 +27,7 @@ _APART = 2.0
 # farther apart than `_AROUND`.
 _FAR = 7
 # Rows of a sensor's view; it has twice as many columns.
-_ROWS = 48
+_ROWS = 128
 # Cells of a field at most; larger scans get larger cells.
 _MOST_CELLS = 2_000_000
 
