@@ -91,7 +91,7 @@ SETS += ("simulated",)
 SIMULATED = tuple((kind, "camera") for kind in ("room", "corridor", "table", "building", "hall"))
 SIMULATED += tuple((kind, "lidar") for kind in ("room", "corridor", "hall", "facade", "building"))
 ROOMS, LUMPS = 12, 20  # of each kind
-# The start of small_gicp is off by up to so many degrees, and by so many voxels.
+# small_gicp starts at most this far from the true pose.
 ROUGH_DEGREES, ROUGH_VOXELS = 20.0, 5
 # Functions of `register`, by module, whose times are told apart.
 STAGES = {
@@ -560,12 +560,9 @@ def report(method: str, rows: list[Row], digits: int = 2) -> list[list[str]]:
         right = [row for row in own if row.right]
 
         def counted(some: int, of: list[Row], said: bool = True) -> list[str]:
-            known = said and len(of) > 0
-            return (
-                [f"{some} of {len(of)}", interval(some / len(of), pairs_in(of))]
-                if known
-                else ["-", "-"]
-            )
+            if not (said and of):
+                return ["-", "-"]
+            return [f"{some} of {len(of)}", interval(some / len(of), pairs_in(of))]
 
         says = own[0].confident is not None
         line = [method, kind, str(len(own) // pairs_in(own))]
