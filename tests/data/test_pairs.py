@@ -6,10 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional as F
 
 from data.corpora import blobs, scans
 from spoonful.batch import Batch
 from spoonful.data import protocols
+from spoonful.data.corpus import Corpus
 from spoonful.data.pairs import PairGenerator
 from spoonful.metrics import rotation_error_degrees
 
@@ -163,6 +165,25 @@ def test_small_batches_are_cut_from_large_ones_whole() -> None:
         assert batch.pose is not None
         assert batch.pose.rotation.shape == (5, 3, 3)
         assert (gaps(batch) < 1e-5).sum(-1).min() > 100
+
+
+def test_stretched_shapes_keep_their_volume_and_their_normals_stay_normal() -> None:
+    points = F.normalize(
+        torch.randn(4, 2048, 3, generator=torch.Generator().manual_seed(3)), dim=-1
+    )
+    balls = Corpus("balls", points, points, torch.zeros(4).long(), ("ball",))
+    card = replace(protocols.get("dcp-clean"), noise=None)
+    batch = next(iter(PairGenerator(card, balls, batch_size=4, stretch=2.0)))
+    assert gaps(batch).max() < 1e-5
+    # On an ellipsoid the sum of (x / factor)^2 is one.
+    still = batch.source if card.pose.moves == "target" else batch.target
+    normals = batch.source_normals if card.pose.moves == "target" else batch.target_normals
+    ones = torch.ones(4, still.shape[1], 1)
+    factors = torch.linalg.lstsq(still.square(), ones).solution.mT.rsqrt()
+    assert torch.allclose(factors.prod(-1), torch.ones(4, 1), atol=1e-4)
+    assert factors.amax() < 2 ** (4 / 3)
+    assert factors.std(0).min() > 0.01  # each pair has its own
+    assert torch.allclose(F.normalize(still / factors.square(), dim=-1), normals, atol=1e-4)
 
 
 def test_normals_can_be_left_out() -> None:

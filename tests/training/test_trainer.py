@@ -36,6 +36,18 @@ def test_training_lowers_the_error():
     assert result.best["rotation_degrees"] < 0.4 * result.untrained["rotation_degrees"]
 
 
+def test_a_run_can_go_on_from_the_weights_of_another(tmp_path):
+    first = train(small(), out=tmp_path / "first", corpus=blobs(), quiet=True)
+    again = small(f"init={tmp_path / 'first'}", "data.stretch=1.5", "seed=1")
+    second = train(again, out=tmp_path / "second", corpus=blobs(), quiet=True)
+    assert second.untrained == pytest.approx(first.best, rel=1e-5)
+    assert train(again, out=tmp_path / "second", corpus=blobs(), quiet=True).step == second.step
+    with pytest.raises(ValueError, match="not a checkpoint of this DCP"):
+        train(small("init=rpmnet-shapes"), corpus=blobs(), quiet=True)
+    with pytest.raises((ValueError, OSError), match="nowhere"):
+        train(small("init=nowhere"), corpus=blobs(), quiet=True)
+
+
 @pytest.mark.slow
 def test_a_run_is_a_function_of_its_seed(tmp_path):
     runs = [

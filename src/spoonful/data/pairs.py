@@ -19,6 +19,7 @@ numbers is several times faster than gathering rows of three.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +53,8 @@ class PairGenerator:
         batch_size: pairs in a batch. Items that do not fill a last batch are left out of an epoch.
         generator: the random numbers, on the data's device. None: a new one with seed 0.
         normals: whether to bring normals, if the shapes have them.
+        stretch: each pair's shape is stretched along each axis by a random factor up to this, and
+            its volume kept; 1 leaves shapes as they are.
 
     Batches have no `clean` shapes, which only test metrics need. Clouds are (B, N, 3) views of
     memory that is ordered (3, B, N): use `reshape` on them rather than `view`.
@@ -65,6 +68,7 @@ class PairGenerator:
         batch_size: int = 32,
         generator: torch.Generator | None = None,
         normals: bool = True,
+        stretch: float = 1.0,
     ) -> None:
         protocol.check(data)
         if isinstance(data, Corpus):
@@ -88,7 +92,7 @@ class PairGenerator:
                 f"batch_size must be at least 1 and at most {len(data)}, the number of items to "
                 f"train on, got {batch_size}"
             )
-        self.protocol = protocol
+        self.protocol, self.stretch = protocol, stretch
         self.data = data
         self.batch_size = batch_size
         self.generator = generator
@@ -120,7 +124,8 @@ class PairGenerator:
     def _make(self, index: Tensor, motion: Pose, pose: Pose) -> Batch:
         body = self._body(index)
         # One gather for both clouds: what the second one reads is in the cache already.
-        source, target = body.gather(self._choose(body, len(index))).split(self._sizes, dim=-1)
+        planes = self._stretched(body.gather(self._choose(body, len(index))))
+        source, target = planes.split(self._sizes, dim=-1)
         moves = self.protocol.pose.moves
         source = self._finish(source, motion if moves == "source" else None)
         target = self._finish(target, motion if moves == "target" else None)
@@ -188,6 +193,17 @@ class PairGenerator:
         count = clouds.size - 1 - int((1.0 - keep) * (clouds.size - 1))
         kept = height.topk(count, dim=1, sorted=False).indices
         return _Clouds.of(kept).gather(self._order(len(kept), count, take))
+
+    def _stretched(self, planes: Tensor) -> Tensor:
+        """Stretch clouds (1 or 2, 3, B, N), each pair's along its own axes by its own factors."""
+        if self.stretch == 1:
+            return planes
+        logs = math.log(self.stretch) * (2 * self._uniform(3, planes.shape[2], 1) - 1)
+        factors = (logs - logs.mean(0)).exp()
+        # Normals shrink where the surface stretches.
+        return torch.stack(
+            [planes[0] * factors, *(F.normalize(n / factors, dim=0) for n in planes[1:])]
+        )
 
     def _finish(self, planes: Tensor, motion: Pose | None) -> Tensor:
         """Move and jitter clouds (1 or 2, 3, B, N): their points and perhaps normals."""

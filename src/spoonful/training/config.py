@@ -50,6 +50,8 @@ class Data:
     """Points of a cloud before it is cropped; None for what the card says."""
     batch_size: int = field(default=32, metadata=_in(1, 1 << 16))
     """Pairs in a step, over all processes."""
+    stretch: float = field(default=1.0, metadata=_in(1, 4))
+    """Training shapes are stretched along each axis by up to this factor, anew in each pair."""
     validation: float = field(default=0.1, metadata=_in(0.001, 0.9))
     """The share of the training shapes that picks the best epoch."""
     validation_files: bool = False
@@ -174,6 +176,8 @@ class Config:
     """The preset it came from."""
     seed: int = field(default=0, metadata=_in(0, 2**63 - 1))
     """Seed of the weights, the pairs and the perturbed starts."""
+    init: str = ""
+    """Weights to start from: a shipped model, a run's folder or a file; none: those of the seed."""
     model: Literal["dcp", "rpmnet", "pointnetlk"] = "dcp"
     data: Data = field(default_factory=Data)
     dcp: Any = field(default_factory=DCP)

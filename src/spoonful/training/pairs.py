@@ -28,6 +28,7 @@ class TrainingPairs:
             in training categories are used.
         seed: of the training pairs. The validation pairs are the same for every seed.
         normals: whether pairs bring normals.
+        stretch: of the training shapes, see `PairGenerator`.
 
     Attributes:
         generator: the random numbers of the training pairs.
@@ -45,6 +46,7 @@ class TrainingPairs:
         validation: float | Corpus = 0.1,
         seed: int = 0,
         normals: bool = True,
+        stretch: float = 1.0,
     ) -> None:
         if normals and (not isinstance(data, Corpus) or data.normals is None):
             name = repr(data.name) if isinstance(data, Corpus) else "of scans"
@@ -79,7 +81,12 @@ class TrainingPairs:
         self._device = device
         self.generator = torch.Generator(made_on).manual_seed(seed)
         self._pairs = PairGenerator(
-            protocol, fit, batch_size=batch_size, generator=self.generator, normals=normals
+            protocol,
+            fit,
+            batch_size=batch_size,
+            generator=self.generator,
+            normals=normals,
+            stretch=stretch,
         )
         fixed = PairGenerator(
             protocol,

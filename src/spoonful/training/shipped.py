@@ -114,6 +114,11 @@ def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -
     return checkpoint.load_model(path, device)
 
 
+def find(where: str | Path) -> RegistrationModel:
+    """A shipped model by its name, or that of a run's folder or of a file of weights."""
+    return load(str(where)) if str(where) in names() else checkpoint.load_model(where)
+
+
 def publish(
     run: str | Path,
     name: str,

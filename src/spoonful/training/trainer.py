@@ -25,7 +25,7 @@ from spoonful.files import check_folder, json_ready, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.locking import locked
 from spoonful.models.checkpoints import DamagedFile, fit
-from spoonful.training import build, checkpoint, corpora, distributed
+from spoonful.training import build, checkpoint, corpora, distributed, shipped
 from spoonful.training.checkpoint import Progress
 from spoonful.training.config import Config
 from spoonful.training.graphed import GraphedForward, GraphedSteps
@@ -201,6 +201,8 @@ class Trainer:
         resumed = _resumable(folder, config)
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
+        if config.init and resumed is None:
+            fit(self.model, shipped.find(config.init).state_dict(), Path(config.init))
         if _wanted(config.runtime.compile, device):
             # Batches have one size. By default torch would compile for any size as soon as it
             # sees a second one, and RPM-Net describes both clouds at first and then one.
@@ -240,6 +242,7 @@ class Trainer:
             validation=validation,
             seed=config.seed,
             normals=self.model.needs_normals,
+            stretch=config.data.stretch,
         )
         self._epoch_start = self.pairs.generator.get_state()
         self._best: dict[str, Tensor] | None = None
