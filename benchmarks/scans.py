@@ -44,8 +44,9 @@ kernels are then compiled. `--profile` prints where the time of `auto` goes.
 
 `auto` is told nothing but the two clouds. `ransac` and `fgr` are Open3D's FPFH + RANSAC and FPFH +
 FGR, `kiss` is KISS-Matcher, all three followed by point-to-plane ICP, with a voxel that suits the
-data. `small_gicp` solves an easier task: it starts near the true pose. Pairs that share nothing are
-for `auto` only, since the others do not say how sure they are. A method whose package is missing is
+data; `--peer-voxel 2` doubles it, to see whether another suits them better. `small_gicp` solves an
+easier task: it starts near the true pose. Pairs that share nothing are for `auto` only, since the
+others do not say how sure they are. A method whose package is missing is
 left out, and the table says so.
 """
 
@@ -680,6 +681,10 @@ def size_ratios(logs: dict[str, float]) -> list[float]:
     return off
 
 
+def with_voxel(run: Callable[[Pair], Outcome], factor: float) -> Callable[[Pair], Outcome]:
+    return lambda pair: run(pair._replace(voxel=factor * pair.voxel))
+
+
 def library_method(
     preset: str, run: Callable[[Pair], Outcome]
 ) -> Callable[[], Callable[[Pair], Outcome]]:
@@ -708,6 +713,7 @@ def main() -> None:
     parser.add_argument("--normals", action="store_true", help="keep the normals of the files")
     parser.add_argument("--turns", type=int, default=1, help="random rotations of each source")
     parser.add_argument("--peer-turns", type=int, help="the same, of methods other than auto")
+    parser.add_argument("--peer-voxel", type=float, default=1.0, help="a factor on their voxel")
     parser.add_argument("--every", type=int, default=2, help="take every n-th pair of 3DMatch")
     parser.add_argument("--simulated", type=int, default=10, help="pairs of each simulated kind")
     parser.add_argument("--seeds", type=int, default=None, help="compare the answers of N seeds")
@@ -732,6 +738,8 @@ def main() -> None:
         except ImportError as error:
             notes.append(f"`{name}` is left out: {error}")
             print(notes[-1])
+    for name in {"ransac", "fgr", "kiss"} & methods.keys():
+        methods[name] = with_voxel(methods[name], arguments.peer_voxel)
     if "auto" in methods:
         methods["auto"] = functools.partial(auto, device=device)
     if "small_gicp" in methods:
