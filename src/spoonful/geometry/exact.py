@@ -30,17 +30,18 @@ def matvec3(a: Tensor, v: Tensor) -> Tensor:
     return (a * v.unsqueeze(-2)).sum(-1)
 
 
-def rotate(matrix: Tensor, points: Tensor) -> Tensor:
-    """`matrix @ point` for each of (..., N, 2 or 3) points, in the inputs' own precision.
+def rotate(matrix: Tensor, points: Tensor, shift: Tensor | None = None) -> Tensor:
+    """`matrix @ point + shift` for each of (..., N, 2 or 3) points, in the inputs' own precision.
 
     >>> rotate(torch.diag(torch.tensor([1.0, 2.0, 3.0])), torch.ones(2, 3))
     tensor([[1., 2., 3.],
             [1., 2., 3.]])
     """
-    x, y, *z = points.split(1, dim=-1)
-    a, b, *c = matrix.mT.split(1, dim=-2)
-    flat = x * a + y * b
-    return flat + z[0] * c[0] if z else flat
+    (x, *others), (a, *more) = points.split(1, dim=-1), matrix.mT.split(1, dim=-2)
+    result = x * a if shift is None else torch.addcmul(shift.unsqueeze(-2), x, a)
+    for x, a in zip(others, more, strict=True):
+        result = torch.addcmul(result, x, a)
+    return result
 
 
 def gram(rows: Tensor, weights: Tensor) -> Tensor:
@@ -62,11 +63,12 @@ def outer_sum(a: Tensor, b: Tensor) -> Tensor:
     return torch.stack([(a[..., i : i + 1, :] * b).sum(-1) for i in range(a.shape[-2])], dim=-2)
 
 
-def transform(matrix: Tensor, rows: Tensor) -> Tensor:
-    """`matrix @ point` for each of the points in rows (..., 3, N)."""
-    result = matrix[..., :, 0:1] * rows[..., 0:1, :]
-    for i in range(1, rows.shape[-2]):
-        result = torch.addcmul(result, matrix[..., :, i : i + 1], rows[..., i : i + 1, :])
+def transform(matrix: Tensor, rows: Tensor, shift: Tensor | None = None) -> Tensor:
+    """`matrix @ point + shift` for each of the points in rows (..., 3, N)."""
+    (x, *others), (a, *more) = rows.split(1, dim=-2), matrix.split(1, dim=-1)
+    result = a * x if shift is None else torch.addcmul(shift.unsqueeze(-1), a, x)
+    for x, a in zip(others, more, strict=True):
+        result = torch.addcmul(result, a, x)
     return result
 
 

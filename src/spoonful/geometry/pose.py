@@ -68,7 +68,7 @@ class Pose(NamedTuple):
         Leading dimensions broadcast: one cloud (N, 3) is moved by each of B poses to (B, N, 3).
         """
         check_shape("points", points, "N", self.rotation.shape[-1])
-        return rotate(self.rotation, points) + self.translation.unsqueeze(-2)
+        return rotate(self.rotation, points, self.translation)
 
     def inverse(self) -> Pose:
         """The pose that undoes this one."""

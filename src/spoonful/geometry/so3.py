@@ -114,12 +114,12 @@ def rotation_from_vector(vector: Tensor) -> Tensor:
     angle = torch.where(tiny, torch.ones_like(squared), squared).sqrt()
     sine = torch.where(tiny, 1 - squared / 6, torch.sin(angle) / angle)
     # (1 - cos a) / a^2 written with the half angle, which does not cancel for small a.
-    half = torch.sin(angle / 2) / (angle / 2)
-    cosine = torch.where(tiny, 0.5 - squared / 24, 0.5 * half.square())
-    skew = hat(vector)
+    half = angle / 2
+    cosine = torch.where(tiny, 0.5 - squared / 24, 0.5 * (torch.sin(half) / half).square())
     outer = vector.unsqueeze(-1) * vector.unsqueeze(-2)
     eye = torch.eye(3, dtype=vector.dtype, device=vector.device)
-    return eye + sine * skew + cosine * (outer - squared * eye)
+    turn = torch.addcmul(eye, sine, turned(eye.expand_as(outer), vector))
+    return torch.addcmul(turn, cosine, outer - squared * eye)
 
 
 def random_rotation(
