@@ -24,7 +24,7 @@ from spoonful.geometry import Pose, kabsch
 _MOST_MATCHES = 1200
 # Groups that are formed, and the matches of each besides its seed.
 _SEEDS, _MEMBERS = 256, 12
-# Rows of a symmetric product that are computed at once.
+# Rows of a symmetric product that are computed at once on the CPU.
 _BLOCK = 200
 # How far cosines of angles between normals, and of normals with lines, may differ.
 _COSINES = 0.25
@@ -138,8 +138,9 @@ def _common(agree: Tensor) -> Tensor:
     The result is symmetric: blocks below the diagonal are copied from those above it.
     """
     common = torch.empty_like(agree)
-    for start in range(0, len(agree), _BLOCK):
-        rows, rest = slice(start, start + _BLOCK), slice(start, None)
+    size = _BLOCK if agree.device.type == "cpu" else len(agree)
+    for start in range(0, len(agree), size):
+        rows, rest = slice(start, start + size), slice(start, None)
         block = agree[rows] @ agree[:, rest]
         common[rows, rest], common[rest, rows] = block, block.mT
     return common.mul_(agree)

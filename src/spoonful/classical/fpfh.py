@@ -191,7 +191,8 @@ def _histograms(counts: Tensor, shells: list[Any]) -> Tensor:
         # The neighbours in a shell count for all radii outside it.
         own: Any = simple[:, k:].flatten(1)
         own = own.numpy() if own.device.type == "cpu" else own
-        around[:, k:] += torch.as_tensor(half @ own + half.T @ own).view_as(around[:, k:])
+        more = torch.as_tensor(half @ own + half.T @ own)
+        around[:, k:].add_(more.unflatten(1, (-1, 3, BINS)))
     # A point's own histogram counts as much as all its neighbours' together.
     full = simple + around / around.sum(-1, True).amax(-2, True).clamp_min(1e-9)
     full = full / full.sum(-1, keepdim=True).clamp_min(1e-9)

@@ -113,14 +113,14 @@ def unsigned_normals(
         raise ValueError(
             f"mask must have shape {tuple(points.shape[:-1])}, got {tuple(mask.shape)}"
         )
-    finite = points.isfinite().all(-1)
-    if not bool((finite if mask is None else finite | ~mask).all()):
-        raise ValueError("points must be finite, got NaN or infinity")
     n = points.shape[-2]
     k = min(k, n)
     flat = points.detach().reshape(-1, n, 3)
     valid = None if mask is None else mask.reshape(-1, n)
     if index is None:
+        finite = points.isfinite().all(-1)
+        if not bool((finite if mask is None else finite | ~mask).all()):
+            raise ValueError("points must be finite, got NaN or infinity")
         # About the centroid and of size one, so that squared distances keep their digits under a
         # large offset, and neither vanish nor overflow.
         flat = flat - centroid(flat, valid).to(flat.dtype).unsqueeze(-2)
@@ -131,26 +131,27 @@ def unsigned_normals(
     else:
         found = index.k_nearest(flat if at is None else at, k)
     place = found.index + n * torch.arange(len(flat), device=points.device)[:, None, None]
-    there = found.squared_distance < torch.inf
     rows = max(1, _BUDGET // (9 * k))
     # Coordinates in rows: sums are then over long vectors.
     columns, directions = flat.reshape(-1, 3).mT.contiguous(), []
-    for near, real in zip(
-        place.reshape(-1, k).split(rows), there.reshape(-1, k).split(rows), strict=True
-    ):
+    parts = (each.reshape(-1, k).split(rows) for each in (place, found.squared_distance))
+    for near, away in zip(*parts, strict=True):
         neighbors = columns.index_select(1, near.flatten()).view(3, *near.shape)
-        weight = real.to(points.dtype)
-        mean = (neighbors * weight).sum(-1) / weight.sum(-1).clamp_min(1)
-        spread = (neighbors - mean.unsqueeze(-1)) * weight
+        if mask is None:
+            spread = neighbors - neighbors.mean(-1, keepdim=True)
+        else:  # some may have fewer neighbours than k
+            weight = (away < torch.inf).to(points.dtype)
+            mean = (neighbors * weight).sum(-1) / weight.sum(-1).clamp_min(1)
+            spread = (neighbors - mean.unsqueeze(-1)) * weight
         # Scaled to size one: the squares of tiny neighbourhoods would vanish.
         largest = spread.abs().amax((0, 2)).unsqueeze(-1)
-        spread = spread / largest.where(largest > 0, 1.0)
+        spread = spread / largest.clamp_min(torch.finfo(spread.dtype).tiny)
         # Sums of products, not a matmul: TF32 must not round covariances.
         covariance = (spread.unsqueeze(1) * spread).sum(-1).movedim(-1, 0)
         direction = _least_axis(covariance)
         # A fixed sign, for when the orientation cannot decide.
         main = direction.gather(-1, direction.abs().argmax(-1, keepdim=True))
-        directions.append(direction.where(main >= 0, -direction))
+        directions.append(direction * main.sign())
     return torch.cat(directions).reshape(points.shape if at is None else at.shape)
 
 

@@ -61,6 +61,7 @@ class Index:
         self._one = points.ndim == 2
         self.points = points.detach()
         self._clouds = self.points.reshape(-1, *points.shape[-2:])
+        self._each = torch.arange(len(self._clouds), device=points.device)
         self._mask = None if mask is None else mask.reshape(-1, points.shape[-2])
         self._trees: dict[int, tuple[Any, Tensor | None]] = {}
         self._far: Tensor | None = None  # the clouds for the kernel: masked points are inf
@@ -161,7 +162,7 @@ class Index:
             query = query.reshape(1, -1, 3)
             mask = None if mask is None else mask.reshape(1, -1)
         if cloud is None:
-            cloud = torch.arange(len(query), device=query.device)
+            cloud = self._each
         search = self._by_tree
         if self._clouds.device.type != "cpu" or self._tree(0) is None:
             search = self._by_kernel if k == 1 and self._has_kernel() else self._by_comparison
@@ -197,7 +198,7 @@ class Index:
                     allowed=None if allowed is None else allowed[c],
                     reach=reach,
                 )
-                for row, c in enumerate(cloud.tolist())
+                for row, c in enumerate([0] if self._one else cloud.tolist())
             ]
             index, squared = torch.stack([f[0] for f in found]), torch.stack([f[1] for f in found])
         elif k == 1:

@@ -106,18 +106,20 @@ class _Blocks(NamedTuple):
 
 
 def _blocks(points: Tensor) -> _Blocks:
-    """Divide points into 2^d compact blocks of equal size, halving the widest side d times."""
+    """Divide points into 2^d compact blocks of equal size, the widest sides into four at a time."""
     n = len(points)
     depth = max(0, math.ceil(math.log2(n / _BLOCK)))
     width = -(-n // 2**depth)
     # Padding is at the place of a point, so that boxes stay as they are.
     extended = torch.cat([points, points[-1:]])
     order = torch.arange(width * 2**depth, device=points.device).clamp_max(n).unsqueeze(0)
-    for _ in range(depth):
+    for step in range(0, depth, 2):
         places = extended[order]
         low, high = places.aminmax(dim=1)
         axis = (high - low).argmax(-1)[:, None, None].expand(*order.shape, 1)
         along = places.gather(-1, axis).squeeze(-1)
-        order = order.gather(-1, along.argsort(-1)).reshape(2 * len(order), -1)
+        parts = len(order) << min(2, depth - step)
+        order = order.gather(-1, along.argsort(-1)).reshape(parts, -1)
     places = extended[order]
-    return _Blocks(order, places, torch.cat([places.amin(1), -places.amax(1)], -1))
+    low, high = places.aminmax(dim=1)
+    return _Blocks(order, places, torch.cat([low, -high], -1))
