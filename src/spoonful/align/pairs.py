@@ -77,14 +77,7 @@ def register_described(job: PairJob) -> Row:
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)
         if confidence >= LEAST:
-            pose = polish(
-                pair,
-                source.cloud.points,
-                target.cloud,
-                pose,
-                generator=generator,
-                normals=target.fine_normals,
-            )[1]
+            pose = polish(pair, source.cloud.points, target.cloud, pose, generator=generator)[1]
         pose = pose.to(torch.float64)
         covariance, rmse = covariance_of(source, target, pose, generator, job.growth)
     return {

@@ -20,7 +20,7 @@ from spoonful.pipeline.field import Field
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import some_of
-from spoonful.pipeline.prepare import Scan, normals_at, scan_on_grid, suitable_edges, thinned
+from spoonful.pipeline.prepare import Scan, scan_on_grid, suitable_edges, thinned
 from spoonful.pipeline.search import Description, describe
 
 # Points of a scan that a pose is polished on.
@@ -134,14 +134,14 @@ def describe_scan(job: DescribeJob) -> Row:
     normals = found["normals"].double() if job.given else None
     generator = torch.Generator().manual_seed(job.turn)
     turn = random_rotation(generator=generator, dtype=torch.float64)
-    scan = scan_on_grid(points, normals, turn)
+    scan = scan_on_grid(points, normals, turn, fine_normals=True)
     _store(
         job.target,
         {
             "grid": scan.points,
             "normals": scan.normals,
             "fine": scan.fine.points,
-            "fine_normals": normals_at(scan.fine.points, scan.fine),
+            "fine_normals": scan.fine_normals,
             "given": scan.given,
             "features": describe(scan).features,
             "cloud": some_of(points, _POINTS, generator),
@@ -156,12 +156,13 @@ def describe_scan(job: DescribeJob) -> Row:
 def load(path: str) -> Described:
     """The description that `describe_scan` stored."""
     found = torch.load(path, weights_only=True)
-    scan = Scan(Index(found["grid"]), found["normals"], Index(found["fine"]), found["given"])
+    grid, fine, known = Index(found["grid"]), Index(found["fine"]), found["fine_normals"]
+    scan = Scan(grid, found["normals"], fine, found["given"], fine_normals=known)
     description = Description(found["features"], Field(scan.points, scan.normals))
     size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
     return Described(
         scan,
-        found["fine_normals"],
+        known,
         description,
         Index(found["cloud"]),
         found["center"],

@@ -12,7 +12,7 @@ from spoonful.geometry import Pose, plane_covariance
 from spoonful.icp import Matches, descend, tukey
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
-from spoonful.pipeline.prepare import Pair, chosen, normals_at
+from spoonful.pipeline.prepare import Pair, chosen
 
 # The target points at some positions (N,), and their normals: (N, 3) and (N, 3), float64.
 _Planes: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
@@ -32,26 +32,24 @@ def polish(
     *,
     generator: torch.Generator,
     rounds: int = 6,
-    normals: Tensor | None = None,
 ) -> tuple[Pose, Pose, Tensor]:
     """Refine on the fine grid, then on the clouds themselves.
 
     Args:
-        pair: the scans.
+        pair: the scans; the target has its `fine_normals`.
         source: (N, 3) the whole source cloud, in voxels, float64, on any device.
         target: the whole target, likewise, on the device of the scans.
         pose: rotation (3, 3), between the scans.
         generator: chooses source points if there are very many.
         rounds: on each of the two levels, at most.
-        normals: of the target's fine grid, if they are known already.
 
     Returns:
         The pose after the fine grid, that after the clouds, and the covariance (6, 6) of the
         latter, see `plane_covariance`; in voxels, float64.
     """
-    fine = pair.target.fine
-    known = normals_at(fine.points, fine) if normals is None else normals
-    both = torch.cat([fine.points, known], -1).double()
+    fine, normals = pair.target.fine, pair.target.fine_normals
+    assert normals is not None
+    both = torch.cat([fine.points, normals], -1).double()
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):

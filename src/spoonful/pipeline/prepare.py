@@ -63,6 +63,7 @@ class Scan:
         fine: (F, 3) float32, one point for each voxel of half the edge, indexed.
         given: whether the normals came with the cloud, their signs included.
         eye: (3,) float32, where the sensor was, if the cloud is one scan from there.
+        fine_normals: (F, 3) unit vectors of either sign, at the points of `fine`, for `polish`.
     """
 
     grid: Index
@@ -70,6 +71,7 @@ class Scan:
     fine: Index
     given: bool
     eye: Tensor | None = None
+    fine_normals: Tensor | None = None
 
     @property
     def points(self) -> Tensor:
@@ -134,7 +136,8 @@ def prepare(
 
     def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
         cloud, inward, turn = side
-        scan = scan_on_grid(inward(cloud.points), cloud.normals if given else None, turn)
+        own = cloud.normals if given else None
+        scan = scan_on_grid(inward(cloud.points), own, turn, fine_normals=cloud is target)
         origin = inward(cloud.points.new_zeros(3)).float()
         return replace(scan, eye=origin) if seen else scan
 
@@ -322,8 +325,13 @@ def _cells(points: Tensor, sides: list[float], edge: float) -> int:
     return int(marked.index_fill_(0, flat, True).count_nonzero())
 
 
-def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
-    """Points in voxels, averaged on grids whose axes are the columns of `turn`."""
+def scan_on_grid(
+    points: Tensor, normals: Tensor | None, turn: Tensor, *, fine_normals: bool = False
+) -> Scan:
+    """Points in voxels, averaged on grids whose axes are the columns of `turn`.
+
+    `fine_normals` says whether to estimate those, too, which `polish` needs of the target.
+    """
     turn = turn.to(points.device)
 
     def averaged(points: Tensor, edge: float, normals: Tensor | None) -> VoxelAverage:
@@ -334,14 +342,17 @@ def scan_on_grid(points: Tensor, normals: Tensor | None, turn: Tensor) -> Scan:
     half = averaged(points, 0.5, normals)
     whole = averaged(half.points, 1.0, half.normals)
     fine, grid = Index(half.points.float()), Index(whole.points.float())
-    estimated = normals_at(grid.points, fine)
+    # All in one search: on a GPU each takes a hundred operations.
+    places = torch.cat([grid.points, fine.points]) if fine_normals else grid.points
+    estimated, others = normals_at(places, fine).tensor_split([len(grid.points)])
     if whole.normals is None:
         facing = faced(grid, estimated)
     else:
         # Opposite normals of a thin sheet cancel within a voxel: any of them will do.
         lost = whole.normals.abs().amax(-1, keepdim=True) == 0
         facing = whole.normals.float().where(~lost, estimated)
-    return Scan(grid, facing, fine, given=normals is not None)
+    known = others if fine_normals else None
+    return Scan(grid, facing, fine, given=normals is not None, fine_normals=known)
 
 
 def normals_at(places: Tensor, fine: Index) -> Tensor:
