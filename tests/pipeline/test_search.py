@@ -10,11 +10,12 @@ from spoonful.classical.consensus import compatible, consensus, support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
+from spoonful.data.sampling import voxel_average
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, nearest, random_rotation
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import Field, View, meet, settle
-from spoonful.pipeline.prepare import choose_voxel, faced, prepare, seen_from_origin
+from spoonful.pipeline.prepare import choose_voxel, faced, prepare, seen_from_origin, size_of
 from spoonful.pipeline.search import distinct
 
 
@@ -264,7 +265,21 @@ def test_a_scan_is_seen_from_its_sensor_and_from_nowhere_else(sensor):
     assert not seen_from_origin(points[:100], generator())
 
 
-def test_several_scans_in_one_cloud_are_not_seen_from_the_origin():
-    made = simulate("table", "camera", seed=4, detail=0.6)
+@pytest.mark.parametrize(("place", "sensor"), [("hall", "lidar"), ("table", "camera")])
+def test_a_scan_with_many_edges_is_seen_from_its_sensor_raw_or_thinned(place, sensor):
+    points = simulate(place, sensor, scans=1, seed=4).clouds[0].points
+    thin = points[torch.rand(len(points), generator=generator()) < 0.3]
+    averaged = voxel_average(points, 0.02 * size_of(points)).points
+    assert all(seen_from_origin(cloud, generator()) for cloud in (points, thin, averaged))
+
+
+def test_repeated_points_do_not_hide_the_sensor():
+    points = simulate("room", "camera", scans=1, seed=4, detail=0.6).clouds[0].points
+    assert seen_from_origin(torch.cat([points, points]), generator())
+
+
+@pytest.mark.parametrize(("place", "sensor"), [("hall", "lidar"), ("table", "camera")])
+def test_several_scans_in_one_cloud_are_not_seen_from_the_origin(place, sensor):
+    made = simulate(place, sensor, seed=4, detail=0.6)
     both = torch.cat([made.clouds[1].points, made.pose(0, 1).apply(made.clouds[0].points)])
     assert not seen_from_origin(both, generator())

@@ -41,8 +41,9 @@ _MOST_MARKED = 1 << 20
 _MOST_RAW = 300_000
 # Points this many times as far from the middle as the median point are strays.
 _STRAY = 20.0
-# A cloud is seen from the origin if fewer neighbouring directions than this have another range.
-_FOLDED = 0.03
+# A cloud is seen from the origin if a smaller share of points than this has another range than one
+# in nearly the same direction: nearer to it than this share of the mean distance between rays.
+_FOLDED, _SAME_RAY = 0.003, 0.5
 # That is judged by this many points; not for clouds with fewer than the second number, or whose
 # origin is further away than this many times their size.
 _ASKED, _LEAST_SEEN, _FAR = 4000, 500, 5.0
@@ -162,8 +163,9 @@ def both(
 def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
     """True if a cloud looks like one scan by a sensor at the origin of its coordinates.
 
-    Points in about the same direction are then at about the same distance, except at edges. Clouds
-    that several scans were merged into, and those in other coordinates, have several distances.
+    Each ray then returns one point, and even at an edge the two ranges belong to neighbouring rays.
+    Clouds that several scans were merged into, and those in other coordinates, have points of
+    different ranges in nearly the same direction.
     """
     size = size_of(points)
     points = points[chosen(len(points), min(_SAMPLE, len(points)), generator)].double()
@@ -174,9 +176,11 @@ def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
     points, away = points[away > 0], away[away > 0]
     directions = (points / away.unsqueeze(1)).float()
     some = slice(None, None, max(1, len(points) // _ASKED))
-    beside = away[Index(directions).k_nearest(directions[some], 4).index]
-    folded = (beside - away[some].unsqueeze(1)).abs() > 0.1 * away[some].unsqueeze(1)
-    return float(folded[:, 1:].double().mean()) < _FOLDED
+    beside = Index(directions).k_nearest(directions[some], 2)
+    apart = beside.squared_distance[:, 1].sqrt()
+    folded = (away[beside.index[:, 1]] - away[some]).abs() > 0.1 * away[some]
+    folded &= apart < _SAME_RAY * apart.mean()
+    return float(folded.double().mean()) < _FOLDED
 
 
 def size_of(points: Tensor) -> float:
