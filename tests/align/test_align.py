@@ -321,7 +321,7 @@ def test_a_scale_that_may_be_off_moves_a_scan_that_is_met_far_from_its_centre() 
 
     def described(shift: Tensor) -> Described:
         fine = Index(points + shift)
-        scan = Scan(fine, normals, fine, given=True)
+        scan = Scan(fine, normals, normals, fine, given=True)
         none = Description(normals, Field(fine.points, normals))
         return Described(scan, normals, none, fine, torch.zeros(3), 0.05, 5.0)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
+from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.confidence import (
@@ -15,6 +17,7 @@ from spoonful.pipeline.confidence import (
     confidence_of,
     exactness_of,
     freedom_of,
+    statistics_of,
 )
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.search import Search
@@ -102,3 +105,20 @@ def test_a_corner_without_furniture_is_bare(boxes, bare):
     cloud = Cloud(torch.cat(sides))
     found = freedom_of(Search(prepare(cloud, cloud, 0.06)), Pose.identity(dtype=torch.float64))
     assert found == Freedom(bare=bare)
+
+
+def test_noisy_normals_of_files_lower_the_score_but_not_the_agreement():
+    points = lumpy(3000, 0)
+    noise = torch.randn(points.shape, generator=torch.Generator().manual_seed(0)).double()
+    normals = torch.nn.functional.normalize(estimate_normals(points) + noise, dim=-1)
+    here = Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
+    fits = []
+    for cloud in (Cloud(points), Cloud(points, normals)):
+        search = Search(prepare(cloud, cloud))
+        judged = search.measure(here)
+        fits.append((judged, statistics_of(search, judged, freedom_of(search, here.at(0)))))
+    (plain, without), (noisy, given) = fits
+    assert noisy.agreement < plain.agreement - 0.05
+    assert given.agreement == without.agreement == plain.agreement
+    assert given.share == without.share
+    assert given.loose == without.loose

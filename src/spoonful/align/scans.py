@@ -140,6 +140,7 @@ def describe_scan(job: DescribeJob) -> Row:
         {
             "grid": scan.points,
             "normals": scan.normals,
+            "estimated": scan.estimated,
             "fine": scan.fine.points,
             "fine_normals": scan.fine_normals,
             "given": scan.given,
@@ -157,7 +158,8 @@ def load(path: str) -> Described:
     """The description that `describe_scan` stored."""
     found = torch.load(path, weights_only=True)
     grid, fine, known = Index(found["grid"]), Index(found["fine"]), found["fine_normals"]
-    scan = Scan(grid, found["normals"], fine, found["given"], fine_normals=known)
+    normals, estimated = found["normals"], found["estimated"]
+    scan = Scan(grid, normals, estimated, fine, found["given"], fine_normals=known)
     description = Description(found["features"], Field(scan.points, scan.normals))
     size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
     return Described(

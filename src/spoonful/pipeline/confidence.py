@@ -89,15 +89,18 @@ class FitStatistics(NamedTuple):
 def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatistics:
     """The statistics of the best of the judged poses; `freedom` is its own."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
+    best = judged
+    if search.pair.source.given:
+        best = search.with_estimated_normals().measure(judged.pose.at(slice(0, 1)))
     return FitStatistics(
         support=float(judged.support[0]),
-        agreement=float(judged.agreement[0]),
+        agreement=float(best.agreement[0]),
         exactness=exactness_of(search.pair, judged.pose.at(0)),
-        share=min(1.0, float(judged.common[0]) / min(sizes)),
+        share=min(1.0, float(best.common[0]) / min(sizes)),
         rivals=tuple(rivals_of(search.pair, judged).tolist()),
         loose=(
             min(sizes) < _FEW
-            or float(judged.common[0]) < _TOUCH * min(sizes)
+            or float(best.common[0]) < _TOUCH * min(sizes)
             or float(judged.through[0]) > _THROUGH
             or freedom != Freedom()
         ),
@@ -204,9 +207,10 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     first order: the turns of a sphere, the slides of a plane. They are free if they carry it a few
     voxels away without putting surfaces beside each other.
     """
+    search = search.with_estimated_normals()
     source = search.pair.source
     batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
-    fit = meet(search.target_field, source.points, source.normals, batch, signed=source.given)
+    fit = meet(search.target_field, source.points, source.normals, batch)
     on = fit.near[0]
     if int(on.sum()) < 6:
         return Freedom()

@@ -61,6 +61,7 @@ class Scan:
     Attributes:
         grid: (N, 3) float32, one point for each voxel, indexed.
         normals: (N, 3) unit vectors; see `faced` for the signs of estimated ones.
+        estimated: (N, 3) unit vectors of either sign, whether or not the cloud has normals.
         fine: (F, 3) float32, one point for each voxel of half the edge, indexed.
         given: whether the normals came with the cloud, their signs included.
         eye: (3,) float32, where the sensor was, if the cloud is one scan from there.
@@ -69,6 +70,7 @@ class Scan:
 
     grid: Index
     normals: Tensor
+    estimated: Tensor
     fine: Index
     given: bool
     eye: Tensor | None = None
@@ -356,7 +358,7 @@ def scan_on_grid(
         lost = whole.normals.abs().amax(-1, keepdim=True) == 0
         facing = whole.normals.float().where(~lost, estimated)
     known = others if fine_normals else None
-    return Scan(grid, facing, fine, given=normals is not None, fine_normals=known)
+    return Scan(grid, facing, estimated, fine, normals is not None, fine_normals=known)
 
 
 def normals_at(places: Tensor, fine: Index) -> Tensor:

@@ -10,8 +10,9 @@ scans that share a corner.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -191,6 +192,25 @@ class Search:
         score = support / max(1, len(self.evidence.source))
         score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
         return Judged(pose, names, support, near, agreement, through, score)
+
+    def with_estimated_normals(self) -> Search:
+        """The same search, which measures poses by estimated normals of either sign.
+
+        Confidence is fitted to them. Normals of files tell poses apart better, but they are noisier
+        at the scale of a voxel, so less of the surface agrees.
+        """
+        if not self.pair.source.given:
+            return self
+        found = copy.copy(self)
+        source, target = (
+            replace(scan, normals=scan.estimated, given=False)
+            for scan in (self.pair.source, self.pair.target)
+        )
+        found.pair = replace(self.pair, source=source, target=target)
+        fields = copy.copy(self.source_field), copy.copy(self.target_field)
+        found.source_field, found.target_field = fields
+        found.source_field.normals, found.target_field.normals = source.normals, target.normals
+        return found
 
 
 def describe(scan: Scan) -> Description:
