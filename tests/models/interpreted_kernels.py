@@ -24,10 +24,12 @@ def relative(ours, theirs):
 
 
 def assert_alike(ours, theirs, leaves, *, tolerance=2e-6):
-    gradients = [torch.randn_like(x) for x in theirs]
+    gradients = [torch.randn_like(x) for x in ours]
     for a, b in zip(ours, theirs, strict=True):
         assert relative(a, b) <= tolerance
-    found, wanted = (torch.autograd.grad(x, leaves, gradients) for x in (ours, theirs))
+    found = torch.autograd.grad(ours, leaves, gradients)
+    exact = [g.to(x) for g, x in zip(gradients, theirs, strict=True)]
+    wanted = torch.autograd.grad(theirs, leaves, exact)
     for a, b in zip(found, wanted, strict=True):
         assert relative(a, b) <= tolerance
 
@@ -55,8 +57,9 @@ def test_soft_assignment_without_its_matrix(slack):
     affinity.requires_grad_()
     points = torch.randn(1, 40, 3)
     ours = sinkhorn_ops.soft_assign(affinity, points, 2, slack)[:3]
-    shares = sinkhorn(affinity, iterations=2, slack=slack)
-    assert_alike(ours, [shares.sum(-1), shares.sum(-2), shares @ points], [affinity])
+    # In float64: torch's own float32 gradient is off by 2e-6 on some processors.
+    shares = sinkhorn(affinity.double(), iterations=2, slack=slack)
+    assert_alike(ours, [shares.sum(-1), shares.sum(-2), shares @ points.double()], [affinity])
 
 
 @pytest.mark.parametrize("left", [40, 3, None])
