@@ -28,19 +28,18 @@ def test_padding_changes_nothing_in_eval_mode(name, dtype, items):
     model.eval()
     # A random PointNet's matches nearly coincide: float32 does not determine their rotation.
     poses = dtype == torch.float64 or name != "dcp-pointnet"
+    # Those of a random DCP-v2 are 300 times smaller than the clouds, and rounding counts for more.
+    near, far = (1e-10, 1e-9) if dtype == torch.float64 else (1e-5, 1e-4)
     items = [as_dtype(one, dtype) for one in items]
     with torch.no_grad():
         together = model(padded(items))
         for i, one in enumerate(items):
             alone = model(one)
-            pairs = [(together.matches[i, : one.source.shape[1]], alone.matches[0])]
-            if poses:
-                pairs += [
-                    (together.pose.rotation[i], alone.pose.rotation[0]),
-                    (together.pose.translation[i], alone.pose.translation[0]),
-                ]
-            for ours, theirs in pairs:
-                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+            matches = together.matches[i, : one.source.shape[1]]
+            torch.testing.assert_close(matches, alone.matches[0], rtol=0, atol=near)
+            for ours, theirs in zip(together.pose.at(i), alone.pose.at(0), strict=True):
+                if poses:
+                    torch.testing.assert_close(ours, theirs, rtol=0, atol=far)
 
 
 @pytest.mark.slow
