@@ -463,9 +463,19 @@ def collect(options: argparse.Namespace) -> int:
                 write_whole(presets.FOLDER / path.name, path.read_text(encoding="utf-8"))
     if not rows:
         raise ValueError(f"no results in {', '.join(map(str, options.folders))}")
+    if options.keep:
+        before = json.loads(options.summary.read_text(encoding="utf-8"))
+        new = {_name_of(row) for row in rows}
+        rows = [row for row in before["rows"] if _name_of(row) not in new] + rows
+        machines = before["machines"] + machines
+        searches, times = before["searches"] | searches, before["times"] | times
     content = {"machines": machines, "searches": searches, "rows": rows, "times": times}
     print("wrote", write_whole(options.summary, strict_json(content, indent=1)))
     return 0
+
+
+def _name_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["method"], row["settings"], row["protocol"]
 
 
 def _search(found: Tuned) -> dict[str, Any]:
@@ -761,6 +771,7 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("collect", help="keep what the tables print")
     one.add_argument("folders", nargs="+", type=Path)
     one.add_argument("--summary", type=Path, default=SUMMARY)
+    one.add_argument("--keep", action="store_true", help="rows that the folders do not have stay")
     one.add_argument("--presets", action="store_true", help="tuned settings into the package, too")
     one.set_defaults(do=collect)
     one = commands.add_parser("table", help="write the tables")
