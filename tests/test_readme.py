@@ -120,7 +120,7 @@ def test_the_readmes_scans_are_those_of_their_file(row, pairs):
     table = (ROOT / "benchmarks/results/scans-cpu.md").read_text()
     names = [name.strip() for name in re.search(r"^\| method.*", table, re.M)[0].split("|")]
     shown = {"auto": ours}
-    shown |= dict(zip(("ransac", "fgr"), others.split("FGR"), strict=True))
+    shown |= dict(zip(("ransac", "fgr", "kiss"), re.split("FGR|KISS", others), strict=True))
     for method, text in shown.items():
         line = re.search(rf"^\| {method} +\| +{pairs} \|.*", table, re.M)[0].split("|")
         right, of = map(int, re.findall(r"\d+", line[names.index("right")]))
