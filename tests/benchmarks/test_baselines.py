@@ -50,7 +50,7 @@ def folder(script, tmp_path, monkeypatch):
 
 def collected(script, folder, **how):
     summary = folder / "summary.json"
-    options = argparse.Namespace(folders=[folder], summary=summary, presets=False)
+    options = argparse.Namespace(folders=[folder], summary=summary, presets=False, keep=False)
     script.collect(argparse.Namespace(**{**vars(options), **how}))
     return json.loads(summary.read_text())
 
@@ -73,6 +73,18 @@ def test_tables_have_a_row_for_each_result_beside_the_papers_numbers(script, fol
     assert "| icp | rpm-crop | 3 | 9 | 2.00 | 2.00 |  | as published |" in script.render_searches(
         content["searches"]
     )
+
+
+@pytest.mark.slow
+def test_results_that_are_collected_later_replace_their_own_rows_only(script, folder):
+    before = collected(script, folder)
+    _, *others = sorted((folder / "results").glob("*.json"))
+    for path in others:
+        path.unlink()
+    after = collected(script, folder, keep=True)
+    assert len(after["rows"]) == len(before["rows"])
+    assert after["rows"][-1] in before["rows"]
+    assert after["searches"] == before["searches"]
 
 
 @pytest.mark.slow

@@ -277,7 +277,7 @@ def test_without_training_the_packages_weights_have_rows_of_their_own(make, monk
     row = found.rows[-1]
     assert all(cell.ours is not None and cell.difference is None for cell in row.cells)
     about = shipped.card("rpmnet-shapes")
-    assert row.ours_from.endswith(f"; trained on shapes, rpm-crop, {about.steps} steps")
+    assert row.ours_from.endswith(f"; trained on {about.data}, rpm-crop, {about.steps} steps")
     assert json.loads(to_json(found))["rows"][-1]["label"] == "rpmnet-shapes"
     # Nor where a network is trained, or rows are named.
     for options in ({}, {"train": False, "rows": ["RPM-Net"]}):
