@@ -53,8 +53,8 @@ class PairGenerator:
         batch_size: pairs in a batch. Items that do not fill a last batch are left out of an epoch.
         generator: the random numbers, on the data's device. None: a new one with seed 0.
         normals: whether to bring normals, if the shapes have them.
-        stretch: each pair's shape is stretched along each axis by a random factor up to this, and
-            its volume kept; 1 leaves shapes as they are.
+        stretch: each pair's shape is stretched along the axes by random factors between one over
+            this and this, then scaled to its former volume; 1 leaves shapes as they are.
 
     Batches have no `clean` shapes, which only test metrics need. Clouds are (B, N, 3) views of
     memory that is ordered (3, B, N): use `reshape` on them rather than `view`.
@@ -195,7 +195,7 @@ class PairGenerator:
         return _Clouds.of(kept).gather(self._order(len(kept), count, take))
 
     def _stretched(self, planes: Tensor) -> Tensor:
-        """Stretch clouds (1 or 2, 3, B, N), each pair's along its own axes by its own factors."""
+        """Stretch clouds (1 or 2, 3, B, N), each pair's by its own factors."""
         if self.stretch == 1:
             return planes
         logs = math.log(self.stretch) * (2 * self._uniform(3, planes.shape[2], 1) - 1)

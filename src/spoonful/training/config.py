@@ -51,7 +51,7 @@ class Data:
     batch_size: int = field(default=32, metadata=_in(1, 1 << 16))
     """Pairs in a step, over all processes."""
     stretch: float = field(default=1.0, metadata=_in(1, 4))
-    """Training shapes are stretched along each axis by up to this factor, anew in each pair."""
+    """Training shapes are stretched at random, by about this factor at most; 1 leaves them."""
     validation: float = field(default=0.1, metadata=_in(0.001, 0.9))
     """The share of the training shapes that picks the best epoch."""
     validation_files: bool = False
