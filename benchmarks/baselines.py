@@ -617,7 +617,8 @@ def render_machine(content: Mapping[str, Any]) -> str:
     lines = []
     for one in content["machines"]:
         device = "" if one["device"] == one["processor"] else f"; device: {one['device']}"
-        lines.append(f"- processor: {one['processor']}{device}; {one['libraries']}")
+        libraries = f"; {one['libraries']}" if one["libraries"] else ""
+        lines.append(f"- processor: {one['processor']}{device}{libraries}")
     lines = list(dict.fromkeys(lines))
     data = {f"{row['data']} ({row['fingerprint']})" for row in content["rows"]}
     cards = {f"{row['protocol']} ({row['hash']})" for row in content["rows"]}
