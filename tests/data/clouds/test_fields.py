@@ -152,6 +152,28 @@ def test_columns_go_from_one_format_to_another_or_are_named(tmp_path: Path) -> N
         write_cloud(tmp_path / "b.e57", small_cloud())
 
 
+def test_columns_without_a_name_are_kept_or_named_as_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.xyz"
+    path.write_text("0 0 0 1 2 3 900\n1 0 0 4 5 6 901\n0 1 0 7 8 9 902\n")
+    cloud = read(path, fields=True)
+    assert lost("b.xyz", cloud) == ["column_7"]
+    assert lost("b.csv", cloud) == []
+    write_cloud(tmp_path / "b.csv", cloud)
+    assert (
+        (tmp_path / "b.csv")
+        .read_text()
+        .startswith("x,y,z,red,green,blue,column_7\n0,0,0,1,2,3,900")
+    )
+
+
+def test_an_empty_cell_is_a_missing_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(",x,y,z,label\n0,1,2,3,\n1,4, ,6,5\n2,7,8,9,6\n")
+    cloud = read(path, drop_nonfinite=True, fields=True)
+    assert cloud.points.tolist() == [[1, 2, 3], [7, 8, 9]]
+    assert np.array_equal(cloud.fields["label"], [np.nan, 6], equal_nan=True)
+
+
 def test_points_that_are_dropped_take_their_columns_along(tmp_path: Path) -> None:
     given = labelled("")
     points = given.points.clone()

@@ -45,7 +45,9 @@ def from_columns(
     """Find positions, normals and colours among columns by their names, in any order and case."""
     named = {name.lower(): column for name, column in columns.items()}
     if any(name not in named for name in POSITION):
-        raise ValueError(f"there are no columns x, y, z, only {', '.join(columns) or 'nothing'}")
+        raise ValueError(
+            f"there are no columns x, y, z, only {', '.join(columns) or 'nothing'}; rename them"
+        )
 
     def stack(choices: Iterable[tuple[str, ...]]) -> NDArray[Any] | None:
         for names in choices:
@@ -77,13 +79,14 @@ def from_table(table: NDArray[Any]) -> Arrays:
     """Columns without names: x, y, z, then normals and colours as far as the numbers show.
 
     Three further columns are normals when every row of them has length one (or zero), colours
-    when they are whole numbers up to 255; anything else is left alone.
+    when they are whole numbers up to 255; any other is named by its place, as `column_4`.
     """
     if table.ndim != 2 or table.shape[1] < 3:
         raise ValueError(f"a cloud has rows of at least 3 numbers, this has shape {table.shape}")
     if len(table) in (3, 6) and table.shape[1] > MOST_COLUMNS:
         raise ValueError(f"its shape is {table.shape}, not (N, 3): is it transposed?")
     found: dict[str, NDArray[Any]] = {}
+    names = [*POSITION, *(f"column_{k}" for k in range(4, table.shape[1] + 1))]
     for start in (3, 6):
         columns = table[:, start : start + 3]
         if columns.shape[1] < 3:
@@ -95,11 +98,13 @@ def from_table(table: NDArray[Any]) -> Arrays:
             and np.all((np.abs(length - 1) < 0.05) | (length == 0))
         ):
             found["normals"] = columns
+            names[start : start + 3] = NORMAL[0]
         elif "colors" not in found and np.all(
             (columns >= 0) & (columns <= 255) & (columns == np.round(columns))
         ):
             found["colors"] = columns.astype(np.uint8)
-    return Arrays(table[:, :3], normals=found.get("normals"), colors=found.get("colors"))
+            names[start : start + 3] = COLOR[0]
+    return Arrays(table[:, :3], **found, fields=lambda: dict(zip(names, table.T, strict=True)))
 
 
 def to_bytes(colors: NDArray[Any]) -> NDArray[Any]:

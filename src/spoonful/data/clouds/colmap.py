@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spoonful.data.clouds.arrays import Arrays, from_columns, np
 from spoonful.data.clouds.limits import expect
-from spoonful.data.clouds.numbers import rows_of
+from spoonful.data.clouds.numbers import rows_of, unix_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,7 @@ _SEEN = 8
 
 def read_text(data: bytes, folder: Path) -> Arrays:
     """Rows `id x y z red green blue error`, each followed by pairs of its track."""
-    lines = data.replace(b"\r", b"\n").split(b"\n")
+    lines = unix_lines(data).split(b"\n")
     rows = rows_of(b"\n".join(b"" if line.lstrip()[:1] == b"#" else line for line in lines))
     table = rows.first(8)
     return _arrays(table[:, 1:4], table[:, 4:7], table[:, 7], (rows.counts - 8) // 2)

@@ -10,7 +10,16 @@ from typing import Any
 
 from spoonful.data.clouds.arrays import Arrays, columns_of, np, text_format
 from spoonful.data.clouds.limits import expect
-from spoonful.data.clouds.numbers import MOST, Rows, check_corners, fans, polygons, rows_of, whole
+from spoonful.data.clouds.numbers import (
+    MOST,
+    Rows,
+    check_corners,
+    fans,
+    polygons,
+    rows_of,
+    unix_lines,
+    whole,
+)
 from spoonful.data.clouds.types import Cloud, Mesh
 from spoonful.extras import require
 
@@ -100,7 +109,7 @@ def _obj_faces(faces: Rows, is_vertex: Any, count: int) -> Any:
 
 def read_off(data: bytes, folder: Path) -> Arrays:
     """Vertices and faces. ModelNet's `OFF490 518 0`, without a line break, is understood."""
-    text = re.sub(rb"#[^\n]*", b"", data.replace(b"\r", b"\n")).rstrip() + b"\n"
+    text = re.sub(rb"#[^\n]*", b"", unix_lines(data)).rstrip() + b"\n"
     counts = _OFF_COUNTS.match(text)
     if counts is None:
         raise ValueError("it does not begin with OFF and two counts")

@@ -71,6 +71,11 @@ class Rows:
         return int(self.lines[np.searchsorted(np.cumsum(self.counts), position, side="right")])
 
 
+def unix_lines(text: bytes) -> bytes:
+    """Text whose lines end with a line feed, not with a carriage return or both."""
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
 def rows_of(text: bytes, lines: NDArray[Any] | int = 1) -> Rows:
     r"""Parse text of numbers between spaces.
 
@@ -183,6 +188,12 @@ def _culprit(text: bytes, lines: NDArray[Any]) -> ValueError:
             try:
                 float(word)
             except ValueError:
-                shown = word[:40].decode("ascii", "replace")
-                return ValueError(f"line {number} has {shown!r}, not a number")
+                return no_number(number, word)
     return ValueError("it is not text of numbers")
+
+
+def no_number(line: int, word: bytes) -> ValueError:
+    """An error that names a line and its word that is not a number."""
+    advice = "; write decimals with a point" if b"," in word else ""
+    shown = word[:40].decode("ascii", "replace")
+    return ValueError(f"line {line} has {shown!r}, not a number{advice}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spoonful.data.clouds.arrays import Arrays, from_columns, np
-from spoonful.data.clouds.numbers import MOST, Rows, rows_of, whole
+from spoonful.data.clouds.numbers import MOST, Rows, rows_of, unix_lines, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ _PTX_HEAD = 10
 
 def read_pts(data: bytes, folder: Path) -> Arrays:
     """Rows `x y z`, with `intensity`, colours or both after them, under lines with their count."""
-    rows = rows_of(data.replace(b"\r", b"\n"))
+    rows = rows_of(unix_lines(data))
     parts, at = [], 0
     while at < len(rows):
         if rows.counts[at] == 1:
@@ -33,7 +33,7 @@ def read_pts(data: bytes, folder: Path) -> Arrays:
 
 def read_ptx(data: bytes, folder: Path) -> Arrays:
     """The points of all scans, each moved by its own matrix; empty pixels are left out."""
-    rows = rows_of(data.replace(b"\r", b"\n"))
+    rows = rows_of(unix_lines(data))
     parts, at = [], 0
     while at < len(rows):
         if len(rows) - at < _PTX_HEAD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from spoonful.data.clouds.arrays import (
     text_format,
 )
 from spoonful.data.clouds.limits import expect, expect_expansion
+from spoonful.data.clouds.numbers import no_number, rows_of, unix_lines
 from spoonful.data.clouds.types import Cloud, Mesh
 
 if TYPE_CHECKING:
@@ -32,38 +34,47 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     """Rows of numbers parted by spaces, tabs, commas or semicolons; `#` begins a comment.
 
     A first line of names (`x,y,z,nx,ny,nz,red,green,blue`; CloudCompare's `//X Y Z`) says what
-    the columns are; without one, `from_table` does.
+    the columns are; without one, `from_table` does. An empty cell is NaN.
     """
     if b"\0" in data:
         raise ValueError("it is not text")
-    text = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n")
-    first = re.search(rb"^[ \t]*([^\s#][^\n]*)", text, re.MULTILINE)
+    text = re.sub(rb"#[^\n]*", b"", unix_lines(data.removeprefix(b"\xef\xbb\xbf")))
+    first = re.search(rb"\S[^\n]*", text)
     if first is None:
         return Arrays(np.zeros((0, 3)))
-    line = first.group(1).partition(b"#")[0]
-    separator = next((s for s in (b",", b";") if s in line), None)
+    line = first.group()
+    separator = next((s for s in (b";", b",") if s in line), None)
     names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
     if names[0].lower() in (b"ncols", b"nrows"):
         raise ValueError("it is an ESRI grid of heights: export it as points, .xyz or .las")
-    skip = 0
-    if not all(_is_number(name) for name in names):
-        skip = first.end()
-    table = np.loadtxt(
-        io.BytesIO(text[skip:]),
-        delimiter=separator.decode() if separator else None,
-        comments="#",
-        ndmin=2,
-        encoding="latin-1",
-    )
+    number = 1 + text.count(b"\n", 0, first.start())
+    numeric = [not name or _is_number(name) for name in names]
+    named = not all(numeric)
+    if named and any(_is_number(name) for name in names[:3]):
+        raise no_number(number, names[numeric.index(False)])
+    text = text[first.end() :] if named else text
+    table = _numbers(text, separator, number if named else 1)
     if not table.size:
         return Arrays(np.zeros((0, 3)))
-    if not skip:
+    if not named:
         return from_table(table)
     if table.shape[1] != len(names):
         raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
     words = [name.decode("latin-1") for name in names]
     check_names(words)
     return from_columns(dict(zip(words, table.T, strict=True)))
+
+
+def _numbers(text: bytes, separator: bytes | None, line: int) -> NDArray[Any]:
+    """The table that text has from a line on. Empty cells are NaN; errors name the line."""
+    between = separator.decode() if separator else None
+    try:
+        return np.loadtxt(io.BytesIO(text), delimiter=between, ndmin=2, encoding="latin-1")
+    except ValueError:  # slower, but knows empty cells and lines
+        if separator:
+            empty = rb"(?<![^\n,])[ \t]*(?=,)|(?<=,)[ \t]*(?=\n|\Z)".replace(b",", separator)
+            text = re.sub(empty, b"nan", text).replace(separator, b" ")
+        return rows_of(text, line).table()
 
 
 def _is_number(word: bytes) -> bool:
@@ -123,11 +134,8 @@ def read_npz(data: bytes, folder: Path) -> Arrays:
             name: _array(archive.read(info)) for name, info in wanted.items() if info is not None
         }
     table = from_table(arrays["points"])
-    return Arrays(
-        table.vertices,
-        normals=arrays.get("normals", table.normals),
-        colors=arrays.get("colors", table.colors),
-    )
+    normals, colors = (arrays.get(name, getattr(table, name)) for name in ("normals", "colors"))
+    return replace(table, normals=normals, colors=colors)
 
 
 def _array(data: bytes) -> NDArray[Any]:
