@@ -321,9 +321,9 @@ def test_a_scale_that_may_be_off_moves_a_scan_that_is_met_far_from_its_centre() 
 
     def described(shift: Tensor) -> Described:
         fine = Index(points + shift)
-        scan = Scan(fine, normals, normals, fine, given=True)
+        scan = Scan(fine, normals, normals, fine, given=True, fine_normals=normals)
         none = Description(normals, Field(fine.points, normals))
-        return Described(scan, normals, none, fine, torch.zeros(3), 0.05, 5.0)
+        return Described(scan, none, fine, torch.zeros(3), 0.05, 5.0)
 
     source, target = described(away), described(torch.zeros(3))
     pose = Pose(torch.eye(3).double(), -away.double())

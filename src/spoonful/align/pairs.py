@@ -115,7 +115,8 @@ def covariance_of(
     near = target.scan.fine.nearest(pose.apply(points).float(), reach=1.0)
     on = near.squared_distance.isfinite()
     index = near.index[on]
-    normal = target.fine_normals[index].double()
+    assert target.scan.fine_normals is not None
+    normal = target.scan.fine_normals[index].double()
     partner = target.scan.fine.points[index].double()
     gap = ((pose.apply(points[on]) - partner) * normal).sum(-1)
     rms = float(gap.square().mean().sqrt()) if len(gap) else 1.0

@@ -74,8 +74,7 @@ class Described(NamedTuple):
     """A scan on one grid, about its centre, in voxels.
 
     Attributes:
-        scan: its points and normals.
-        fine_normals: (F, 3) of the points of its fine grid, of either sign.
+        scan: its points and normals, `fine_normals` too.
         description: its features and its field.
         cloud: (N, 3) points of the file, in voxels, indexed.
         center: (3,) float64, in the file's unit.
@@ -84,7 +83,6 @@ class Described(NamedTuple):
     """
 
     scan: Scan
-    fine_normals: Tensor
     description: Description
     cloud: Index
     center: Tensor
@@ -157,20 +155,17 @@ def describe_scan(job: DescribeJob) -> Row:
 def load(path: str) -> Described:
     """The description that `describe_scan` stored."""
     found = torch.load(path, weights_only=True)
-    grid, fine, known = Index(found["grid"]), Index(found["fine"]), found["fine_normals"]
-    normals, estimated = found["normals"], found["estimated"]
-    scan = Scan(grid, normals, estimated, fine, found["given"], fine_normals=known)
+    scan = Scan(
+        Index(found["grid"]),
+        found["normals"],
+        found["estimated"],
+        Index(found["fine"]),
+        found["given"],
+        fine_normals=found["fine_normals"],
+    )
     description = Description(found["features"], Field(scan.points, scan.normals))
     size = float(scan.points.square().sum(-1).mean().sqrt()) * found["edge"]
-    return Described(
-        scan,
-        known,
-        description,
-        Index(found["cloud"]),
-        found["center"],
-        found["edge"],
-        size,
-    )
+    return Described(scan, description, Index(found["cloud"]), found["center"], found["edge"], size)
 
 
 def load_surface(path: str) -> Surface:
