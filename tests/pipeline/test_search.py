@@ -283,3 +283,4 @@ def test_several_scans_in_one_cloud_are_not_seen_from_the_origin(place, sensor):
     made = simulate(place, sensor, seed=4, detail=0.6)
     both = torch.cat([made.clouds[1].points, made.pose(0, 1).apply(made.clouds[0].points)])
     assert not seen_from_origin(both, generator())
+    assert not seen_from_origin(torch.cat([both, both]), generator())

@@ -175,7 +175,11 @@ def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
     # From far away any surface looks like a scan.
     if len(points) < _LEAST_SEEN or not 0 < float(away.median()) < _FAR * size:
         return False
-    points, away = points[away > 0], away[away > 0]
+    # Exact copies of a point are no evidence: they would be neighbours of the same range.
+    key, order = (points * points.new_tensor([1.0, math.pi, math.e])).sum(-1).sort(stable=True)
+    first = key.diff(prepend=key[:1] - 1) > 0
+    kept = order[first & (away[order] > 0)].sort().values
+    points, away = points[kept], away[kept]
     directions = (points / away.unsqueeze(1)).float()
     some = slice(None, None, max(1, len(points) // _ASKED))
     beside = Index(directions).k_nearest(directions[some], 2)
