@@ -18,6 +18,7 @@ from torch import Tensor
 
 from pipeline.lumps import lumpy, off_by, view
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
+from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, random_rotation
 from view.chromium import Chromium
 
@@ -28,9 +29,9 @@ from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import voxel_mean, write
-from spoonful.align.pairs import covariance_of
+from spoonful.align.pairs import covariance_of, paired
 from spoonful.align.report import write_report
-from spoonful.align.scans import Described, ReadJob
+from spoonful.align.scans import Described, DescribeJob, ReadJob, describe_scan, load, read_scan
 from spoonful.cli.app import run
 from spoonful.locking import FolderInUse, locked
 from spoonful.neighbors import Index
@@ -334,6 +335,23 @@ def test_a_scale_that_may_be_off_moves_a_scan_that_is_met_far_from_its_centre() 
     assert float(more[0, 0].sqrt()) == pytest.approx(0.1, rel=0.05)
     assert float(more[1:, 1:].abs().max()) < 1e-4
     assert float(torch.linalg.eigvalsh(both - noise)[0]) > -1e-9
+
+
+def test_sensors_count_in_a_pair_if_both_scans_are_in_their_coordinates(tmp_path: Path) -> None:
+    points = simulate("room", "camera", scans=1, seed=4, detail=0.6).clouds[0].points
+    found = []
+    for name, shift in (("raw", 0.0), ("merged", 1000.0)):
+        source, stored, described = (str(tmp_path / f"{name}.{end}") for end in ("ply", "a", "b"))
+        write_cloud(source, Cloud(points + shift))
+        read_scan(ReadJob(name, source, stored, 0))
+        describe_scan(DescribeJob(name, stored, described, 0.1, False, 0, 2.0))
+        found.append(load(described))
+    raw, merged = found
+    assert merged.scan.eye is None
+    assert raw.scan.eye is not None
+    torch.testing.assert_close(raw.scan.eye, -20 * points.mean(0).float(), atol=1e-3, rtol=0)
+    assert paired(raw, raw).source.eye is paired(raw, raw).target.eye is raw.scan.eye
+    assert paired(raw, merged).source.eye is None
 
 
 def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -62,8 +62,7 @@ def register_described(job: PairJob) -> Row:
         `covariance`, see `covariance_of`; `confidence`, `overlap` and `rmse`.
     """
     source, target = load(job.source), load(job.target)
-    scale = torch.tensor(source.edge, dtype=torch.float64)
-    pair = Pair(source.scan, target.scan, Frame(source.center, target.center, scale))
+    pair = paired(source, target)
     generator = torch.Generator().manual_seed(job.seed)
     with torch.no_grad():
         search = Search(pair, source.description, target.description)
@@ -88,6 +87,15 @@ def register_described(job: PairJob) -> Row:
         "overlap": fit.share,
         "rmse": rmse,
     }
+
+
+def paired(source: Described, target: Described) -> Pair:
+    """Two described scans as a pair; sensors count if both are known, as in `prepare`."""
+    scans = [source.scan, target.scan]
+    if any(scan.eye is None for scan in scans):
+        scans = [replace(scan, eye=None) for scan in scans]
+    scale = torch.tensor(source.edge, dtype=torch.float64)
+    return Pair(*scans, Frame(source.center, target.center, scale))
 
 
 def covariance_of(

@@ -20,7 +20,13 @@ from spoonful.pipeline.field import Field
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import some_of
-from spoonful.pipeline.prepare import Scan, scan_on_grid, suitable_edges, thinned
+from spoonful.pipeline.prepare import (
+    Scan,
+    scan_on_grid,
+    seen_from_origin,
+    suitable_edges,
+    thinned,
+)
 from spoonful.pipeline.search import Description, describe
 
 # Points of a scan that a pose is polished on.
@@ -109,7 +115,12 @@ def read_scan(job: ReadJob) -> Row:
     normals = None if cloud.normals is None else cloud.normals.float()
     _store(
         job.stored,
-        {"points": (cloud.points - center).float(), "normals": normals, "center": center},
+        {
+            "points": (cloud.points - center).float(),
+            "normals": normals,
+            "center": center,
+            "seen": seen_from_origin(cloud.points, generator),
+        },
     )
     with Path(job.source).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -142,6 +153,7 @@ def describe_scan(job: DescribeJob) -> Row:
             "fine": scan.fine.points,
             "fine_normals": scan.fine_normals,
             "given": scan.given,
+            "eye": (found["center"] * (-scale / job.edge)).float() if found["seen"] else None,
             "features": describe(scan).features,
             "cloud": some_of(points, _POINTS, generator),
             "center": found["center"] * scale,
@@ -161,6 +173,7 @@ def load(path: str) -> Described:
         found["estimated"],
         Index(found["fine"]),
         found["given"],
+        found["eye"],
         fine_normals=found["fine_normals"],
     )
     description = Description(found["features"], Field(scan.points, scan.normals))
