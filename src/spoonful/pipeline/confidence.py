@@ -11,7 +11,7 @@ from torch import Tensor
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.field import meet
-from spoonful.pipeline.prepare import Pair
+from spoonful.pipeline.prepare import Pair, size_of
 from spoonful.pipeline.search import Judged, Search
 
 # Another pose with this much of the best one's score fits as well.
@@ -42,6 +42,8 @@ _WEAK = 0.1
 _FAR, _HELD = 8.0, 0.05
 # A common surface with less than this share outside three planes is bare.
 _BARE = 0.01
+# Coordinates in steps of more than this share of a cloud's size get a note.
+_ROUNDED = 0.001
 # Two sizes that differ by more than this get a warning,
 _SCALES = 2.0
 # and by about one of these, units are the likely reason.
@@ -284,7 +286,7 @@ def warnings_of(
         (freedom.turns, "round or flat", "turn about"),
     ):
         if axes:
-            listed = " and ".join("({:.2f}, {:.2f}, {:.2f})".format(*axis) for axis in axes)
+            listed = " and ".join("({:z.2f}, {:z.2f}, {:z.2f})".format(*axis) for axis in axes)
             found.append(f"{shape} geometry: the source can {move} {listed} and still fit")
     if freedom.bare:
         found.append(
@@ -313,7 +315,10 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
 
     >>> notes_of(Cloud(torch.eye(3), dropped=1200), Cloud(torch.eye(3)))
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
-    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.eye(3)))
+    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.eye(3) + 5.4e6))
+    ("the target's coordinates are rounded to steps of 0.5, as float32 rounds large numbers: save \
+them as float64, or about a near point",)
+    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.rand(9, 3).double() + 5.4e6))
     ()
     """
     parts = [
@@ -322,7 +327,16 @@ def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
         if count
     ]
     text = f"left out for NaN or infinite coordinates: {' and '.join(parts)}"
-    return (text,) if parts else ()
+    found = [text] if parts else []
+    for name, cloud in (("source", source), ("target", target)):
+        points = cloud.points
+        step = 2.0 ** (math.frexp(float(points.abs().amax(-1).median()))[1] - 24)
+        if step > _ROUNDED * size_of(points) > 0 and bool((points.float() == points).all()):
+            found.append(
+                f"the {name}'s coordinates are rounded to steps of {step:.2g}, as float32 rounds "
+                "large numbers: save them as float64, or about a near point"
+            )
+    return tuple(found)
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
