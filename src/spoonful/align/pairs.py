@@ -91,11 +91,12 @@ def register_described(job: PairJob) -> Row:
 
 def paired(source: Described, target: Described) -> Pair:
     """Two described scans as a pair; sensors count if both are known, as in `prepare`."""
-    scans = [source.scan, target.scan]
-    if any(scan.eye is None for scan in scans):
-        scans = [replace(scan, eye=None) for scan in scans]
     scale = torch.tensor(source.edge, dtype=torch.float64)
-    return Pair(*scans, Frame(source.center, target.center, scale))
+    pair = Pair(source.scan, target.scan, Frame(source.center, target.center, scale))
+    if pair.source.eye is None or pair.target.eye is None:
+        one, other = (replace(scan, eye=None) for scan in (pair.source, pair.target))
+        pair = replace(pair, source=one, target=other)
+    return pair
 
 
 def covariance_of(
