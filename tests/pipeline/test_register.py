@@ -106,7 +106,8 @@ def test_normals_that_come_with_the_clouds_are_used():
     assert found.confident
 
 
-def test_an_init_that_is_right_is_taken(scans):
+@pytest.mark.parametrize("given", [Pose, np.ndarray])
+def test_an_init_that_is_right_is_taken(scans, given):
     source, target, truth = scans
     nudge = Pose(
         random_rotation(
@@ -114,10 +115,12 @@ def test_an_init_that_is_right_is_taken(scans):
         ),
         torch.full((3,), 0.02, dtype=torch.float64),
     )
-    found = register(source, target, method="icp", init=nudge.compose(truth))
+    start = nudge.compose(truth)
+    init = start if given is Pose else start.matrix().numpy()
+    found = register(source, target, method="icp", init=init)
     assert found.method == "icp"
     assert off_by(found.pose, truth)[0] < 1.0
-    assert torch.allclose(found.poses["start"].matrix(), nudge.compose(truth).matrix())
+    assert torch.allclose(found.poses["start"].matrix(), start.matrix())
 
 
 def test_icp_from_the_wrong_start_is_doubted(scans):
@@ -257,8 +260,10 @@ def test_other_mistakes_are_named(scans):
         register(cloud, many, voxel=1e-5)
     with pytest.raises(ValueError, match="init"):
         register(cloud, cloud, init=Pose(2 * torch.eye(3), torch.zeros(3)))
-    with pytest.raises(TypeError, match="init must be a Pose"):
+    with pytest.raises(ValueError, match="init must be a matrix of numbers, 4 rows of 4"):
         register(cloud, cloud, init="pose.json")
+    with pytest.raises(ValueError, match="scales by 2"):
+        register(cloud, cloud, init=2 * np.diag([1, 1, 1, 0.5]))
     with pytest.raises(TypeError, match="source must be an array"):
         register(object(), cloud)
     with pytest.raises(ValueError, match="source_normals must have the shape of source"):

@@ -60,7 +60,7 @@ def register(
     target: object,
     *,
     method: str = "auto",
-    init: Pose | Similarity | None = None,
+    init: object = None,
     voxel: float | None = None,
     seed: int = 0,
     source_normals: object = None,
@@ -71,28 +71,29 @@ def register(
 ) -> Alignment:
     """Find the pose that maps `source` onto `target`, with its confidence.
 
-    Nothing need be known about units, density, or how much the two have in common. Points are
-    matched by features. Poses on which many matches agree are refined on the surfaces and compared.
-    The best is refined by point-to-plane ICP on all points.
+    Both must have one unit, whichever it is, unless `scale` is "auto". Their density and overlap
+    need not be known. Points are matched by features. Poses on which many matches agree are refined
+    on the surfaces and compared. The best is refined by point-to-plane ICP on all points.
 
     Args:
         source: the cloud to move: a path, an (N, 3) array or tensor, a cloud or mesh of Open3D,
-            trimesh or this package; see `as_cloud`.
+            trimesh, PyVista or this package; see `as_cloud`.
         target: the cloud to move it onto, likewise.
         method: "auto", or one of `METHODS` to have only its poses considered.
-        init: about where the source belongs; it is then one of the poses considered, and where
-            local methods ("icp", "small_gicp") start. None starts them from the clouds as given.
+        init: a rough pose of the source, a `Pose` or a 4x4 array. It is one of the poses that are
+            considered, and the start of the local methods ("icp", "small_gicp"). None is the
+            identity.
         voxel: edge of the grid that the search works on, in the clouds' unit; None chooses it.
         seed: for all random choices; the same seed gives the same result.
-        source_normals: (N, 3), where the source does not carry its own. Normals are used if both
-            clouds have them, and are then taken to point to the same side of a surface in both.
+        source_normals: (N, 3), if the source has none of its own. Normals are used if both clouds
+            have them. They must then point to the same side of a surface in both.
         target_normals: (M, 3), likewise.
         scale: "auto" also finds the factor by which the source must be scaled, `Alignment.scale`;
             `init` may then be a `Similarity`. None keeps the clouds' scales.
         up: the axis that points up in both clouds, "z" or "-y", or "auto" for the largest floor in
             each: only poses that hardly tilt the source are considered. None considers all.
-        device: where the work is done: "cpu", "cuda", or "auto" for CUDA if there is any. The same
-            search on each, with the same answer up to rounding; the result is on the CPU.
+        device: "cpu", "cuda", or "auto" for CUDA if there is any. The result is the same up to
+            rounding, and is on the CPU.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
@@ -138,7 +139,8 @@ def register(
         rigid = partial(register, target=clouds[1], method=method, **options)
         scaled = register_scaled(*clouds, rigid, start=first, seed=seed)
         return replace(scaled, seconds=time.perf_counter() - began)
-    given = None if init is None else rigid_pose(_matrix(init), "init")
+    matrix = init.matrix() if isinstance(init, Pose | Similarity) else init
+    given = None if matrix is None else rigid_pose(matrix, "init")
     start = given or Pose.identity(dtype=torch.float64)
 
     with torch.no_grad():
@@ -234,14 +236,6 @@ def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
         if not bool((cloud.points != cloud.points[0]).any()):
             raise ValueError(f"{name} has all its {len(cloud)} points in one place")
     return size_of(clouds[0].points), size_of(clouds[1].points)
-
-
-def _matrix(init: object) -> Tensor:
-    if isinstance(init, Pose):
-        return init.matrix()
-    if isinstance(init, Tensor):
-        return init
-    raise TypeError(f"init must be a Pose or a 4x4 tensor, got {type(init).__name__}")
 
 
 def _measure(source: Tensor, target: Index, pose: Pose) -> tuple[float, float]:
