@@ -46,7 +46,7 @@ Scale = Annotated[
     typer.Option(metavar="0.001", help="Factor for the source; auto finds it."),
 ]
 UpAxis = Annotated[
-    str, typer.Option(metavar="z", help="Axis that points up in both files, or auto.")
+    str, typer.Option(metavar="z", help="Axis that points up in the files, or auto.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Seed = Annotated[int, typer.Option(metavar="0", help="Seed of the random choices.")]
