@@ -70,9 +70,9 @@ class SpoonfulLayer(nn.Module):
             - "detached" (ours): the Kabsch rotation without its gradient. The n refined poses then
               carry the first n terms of the Neumann series of Kabsch's gradient.
             - "perturbed" (ours): the detached Kabsch rotation, turned about a random axis by an
-              angle uniform in [0, max_degrees]. About rho^k of the turn is left after k steps. So a
-              loss on the refined poses rewards matches with a small rho, which are isometric to the
-              source.
+              angle uniform in [0, max_degrees]. About rho^k of the turn is left after k steps,
+              where rho is the rate of convergence. So a loss on the refined poses rewards matches
+              with a small rho, which are isometric to the source.
         max_degrees: the bound of "perturbed".
         starts: how many perturbed starts for each cloud.
         kernels: whether compiled kernels may be used (`geometry.kernels`).
