@@ -10,6 +10,7 @@ import torch
 
 from spoonful.data.clouds import Cloud, Mesh, write_cloud, write_mesh
 from spoonful.pipeline import as_cloud
+from spoonful.pipeline.inputs import MESH_SAMPLES
 from spoonful.pipeline.shapes import scaled
 
 POINTS = torch.rand(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -63,6 +64,19 @@ def test_meshes_give_points_of_their_surface(tmp_path):
         assert len(cloud) == 500
         assert torch.allclose(cloud.points.sum(-1), torch.ones(500, dtype=torch.float64))
         assert cloud.normals is not None
+
+
+def test_a_scan_with_triangles_keeps_its_number_of_points():
+    side = 160
+    x, y = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
+    vertices = torch.stack([x, y, 0 * x], -1).reshape(-1, 3).double()
+    corner = (side * x + y)[:-1, :-1].flatten()
+    near, far = ([0, 1, side], [1, side + 1, side])
+    faces = torch.cat([corner[:, None] + torch.tensor(k) for k in (near, far)])
+    assert len(as_cloud(Mesh(vertices, faces))) == side**2 > MESH_SAMPLES
+    soup = Mesh(vertices[faces.flatten()], torch.arange(3 * len(faces)).view(-1, 3))
+    assert len(as_cloud(soup)) == len(faces)
+    assert len(as_cloud(CORNER)) == MESH_SAMPLES
 
 
 def test_trimesh_objects():

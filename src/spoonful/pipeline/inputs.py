@@ -13,7 +13,7 @@ from spoonful.data.clouds.types import finite_rows
 from spoonful.data.sampling import unit
 from spoonful.extras import require
 
-# Points taken from a mesh: about as many as a scan of one object has.
+# Points taken from a mesh at least: about as many as a scan of one object has.
 MESH_SAMPLES = 20_000
 
 
@@ -22,7 +22,7 @@ def as_cloud(
     *,
     name: str = "cloud",
     normals: object = None,
-    mesh_samples: int = MESH_SAMPLES,
+    mesh_samples: int | None = None,
     seed: int = 0,
 ) -> Cloud:
     """Convert to one cloud of finite float64 points.
@@ -30,7 +30,7 @@ def as_cloud(
     Accepted are: a path to any file that `read` reads; (N, 3) arrays and tensors, or anything that
     numpy converts to one; (N, 6) arrays whose last columns are unit normals; `Cloud` and `Mesh` of
     this package; point clouds and triangle meshes of Open3D; meshes, scenes and point clouds of
-    trimesh; data sets of PyVista. A mesh is sampled at `mesh_samples` points, uniformly by area.
+    trimesh; data sets of PyVista. A mesh is sampled, uniformly by area.
     Points with NaN or infinite coordinates, which depth cameras write for missing depth, are left
     out and counted in `Cloud.dropped`. If a cloud has weights, such as the opacities of splats,
     each point is kept with the probability of its weight.
@@ -40,7 +40,8 @@ def as_cloud(
         name: the name of `value` in errors.
         normals: (N, 3) array or tensor, one for each point of `value`; None takes the normals of
             `value`, if it has any.
-        mesh_samples: points to sample from a mesh.
+        mesh_samples: points to sample from a mesh; None for as many as it has vertices, and at
+            least `MESH_SAMPLES`.
         seed: seed of that sampling.
 
     Raises:
@@ -94,7 +95,7 @@ def _drawn(kept: Tensor, weights: Tensor, seed: int) -> Tensor:
     return drawn if int(drawn.sum()) >= 3 else kept
 
 
-def _open(value: Any, name: str, samples: int, seed: int) -> Cloud:
+def _open(value: Any, name: str, samples: int | None, seed: int) -> Cloud:
     """`value` as a cloud, not yet checked."""
     if isinstance(value, Cloud):
         return value
@@ -155,7 +156,7 @@ def _from_table(table: Tensor, name: str) -> Cloud:
     return Cloud(table[:, :3], normals)
 
 
-def _from_open3d(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+def _from_open3d(value: Any, name: str, samples: int | None, generator: torch.Generator) -> Cloud:
     # The tensor-based classes of open3d.t have a way back to the older ones.
     value = value.to_legacy() if hasattr(value, "to_legacy") else value
     if hasattr(value, "triangles"):
@@ -169,7 +170,7 @@ def _from_open3d(value: Any, name: str, samples: int, generator: torch.Generator
     )
 
 
-def _from_trimesh(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+def _from_trimesh(value: Any, name: str, samples: int | None, generator: torch.Generator) -> Cloud:
     if hasattr(value, "to_geometry"):
         # A scene: one mesh of all its parts, where they stand.
         value = value.to_geometry()
@@ -180,7 +181,7 @@ def _from_trimesh(value: Any, name: str, samples: int, generator: torch.Generato
     return Cloud(_tensor(value.vertices, name).reshape(-1, 3))
 
 
-def _from_pyvista(value: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+def _from_pyvista(value: Any, name: str, samples: int | None, generator: torch.Generator) -> Cloud:
     if not hasattr(value, "faces"):  # a grid: its points alone
         return Cloud(_tensor(value.points, name))
     # A cloud has a vertex cell for each point, and no faces.
@@ -188,7 +189,9 @@ def _from_pyvista(value: Any, name: str, samples: int, generator: torch.Generato
     return _mesh(value.points, value.faces.reshape(-1, 4)[:, 1:], name, samples, generator)
 
 
-def _mesh(vertices: Any, faces: Any, name: str, samples: int, generator: torch.Generator) -> Cloud:
+def _mesh(
+    vertices: Any, faces: Any, name: str, samples: int | None, generator: torch.Generator
+) -> Cloud:
     points = _tensor(vertices, name).reshape(-1, 3)
     triangles = _tensor(faces, name).reshape(-1, 3).to(torch.int64)
     if len(triangles) == 0:
@@ -196,8 +199,10 @@ def _mesh(vertices: Any, faces: Any, name: str, samples: int, generator: torch.G
     return _sample(Mesh(points, triangles), name, samples, generator)
 
 
-def _sample(mesh: Mesh, name: str, samples: int, generator: torch.Generator) -> Cloud:
+def _sample(mesh: Mesh, name: str, samples: int | None, generator: torch.Generator) -> Cloud:
     try:
-        return mesh.sample(samples, generator)
+        # Files of triangles alone have each vertex several times.
+        own = min(len(mesh.vertices), len(mesh.faces))
+        return mesh.sample(samples or max(MESH_SAMPLES, own), generator)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
