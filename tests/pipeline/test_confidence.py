@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ from spoonful.pipeline.confidence import (
     confidence_of,
     exactness_of,
     freedom_of,
+    most_exact_first,
     statistics_of,
 )
 from spoonful.pipeline.prepare import prepare
@@ -80,6 +83,18 @@ def test_exactness_falls_as_surfaces_part():
     assert found == sorted(found, reverse=True)
     assert found[0] > 0.9
     assert found[3] < 0.1
+
+
+@pytest.mark.parametrize(("score", "first"), [(0.8, 0.0), (0.5, 2.0)])
+def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
+    cloud = Cloud(lumpy(8000, seed=0))
+    search = Search(prepare(cloud, cloud))
+    shifts = torch.tensor([[2.0, 0, 0], [40.0, 0, 0], [0.0, 0, 0]])
+    judged = search.measure(Pose(torch.eye(3).expand(3, 3, 3), shifts), ("a", "b", "c"))
+    judged = replace(judged, score=torch.tensor([1.0, 0.9, score]))
+    found = most_exact_first(search.pair, judged)
+    assert float(found.pose.translation[0, 0]) == first
+    assert sorted(found.name) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])

@@ -11,7 +11,12 @@ from spoonful.align.scans import Described, load
 from spoonful.frame import Frame
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
-from spoonful.pipeline.confidence import confidence_of, freedom_of, statistics_of
+from spoonful.pipeline.confidence import (
+    confidence_of,
+    freedom_of,
+    most_exact_first,
+    statistics_of,
+)
 from spoonful.pipeline.gravity import narrowed
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
@@ -71,7 +76,7 @@ def register_described(job: PairJob) -> Row:
         proposals += from_start(search, start)
         if job.up is not None:
             proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
-        judged = search.judge(proposals)
+        judged = most_exact_first(pair, search.judge(proposals))
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)

@@ -30,6 +30,7 @@ from spoonful.pipeline.confidence import (
     confidence_of,
     different,
     freedom_of,
+    most_exact_first,
     notes_of,
     rivals_of,
     statistics_of,
@@ -213,6 +214,7 @@ class Ranked(NamedTuple):
 def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
     """Settle and rank proposals; of equals the one near `start`, between the clouds, is first."""
     judged = _start_first(search.pair, search.judge(proposals), start)
+    judged = most_exact_first(search.pair, judged)
     freedom = freedom_of(search, judged.pose.at(0))
     return Ranked(judged, freedom, statistics_of(search, judged, freedom))
 

@@ -127,6 +127,22 @@ def exactness_of(pair: Pair, pose: Pose) -> float:
     return sum(shares) / 2
 
 
+def most_exact_first(pair: Pair, judged: Judged) -> Judged:
+    """Of the poses that are about the first and fit as well, put the most exact one first.
+
+    The grid of the search cannot tell poses apart that differ by a few of its voxels; the fine grid
+    can. Two depth images, for instance, almost fit if both cameras are put in one place.
+    """
+    alike = judged.score >= AS_GOOD * judged.score[0]
+    alike &= ~different(pair, judged.pose, judged.pose.at(0))
+    some = alike.nonzero().squeeze(-1).tolist()
+    if len(some) < 2:
+        return judged
+    best = max(some, key=lambda k: exactness_of(pair, judged.pose.at(k)))
+    rest = [k for k in range(len(alike)) if k != best]
+    return judged.select(torch.tensor([best, *rest], device=alike.device))
+
+
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
     """(H,) each pose's score over the first one's, and 0 for poses that are about the first.
 
