@@ -128,7 +128,7 @@ def exactness_of(pair: Pair, pose: Pose) -> float:
 
 
 def most_exact_first(pair: Pair, judged: Judged) -> Judged:
-    """Of the poses that are about the first and fit as well, put the most exact one first.
+    """Put the most exact pose first, of those that are about the first and fit as well.
 
     The grid of the search cannot tell poses apart that differ by a few of its voxels; the fine grid
     can. Two depth images, for instance, almost fit if both cameras are put in one place.
