@@ -166,6 +166,19 @@ def test_columns_without_a_name_are_kept_or_named_as_lost(tmp_path: Path) -> Non
     )
 
 
+def test_surveyors_names_are_coordinates(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("Point,Northing,Easting,Height\n7,2,1,3\n8,5,4,6\n")
+    cloud = read(path, fields=True)
+    assert isinstance(cloud, Cloud)
+    assert cloud.points.tolist() == [[1, 2, 3], [4, 5, 6]]
+    write_cloud(tmp_path / "b.csv", cloud)
+    assert (tmp_path / "b.csv").read_text().startswith("Point,y,x,z\n7,2,1,3")
+    path.write_text("Easting,Northing,Elevation,Height\n1,2,3,4\n")
+    with pytest.raises(CloudFileError, match="2 columns named 'z'"):
+        read(path)
+
+
 def test_an_empty_cell_is_a_missing_number(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(",x,y,z,label\n0,1,2,3,\n1,4, ,6,5\n2,7,8,9,6\n")

@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 _POINTS = ("points", "xyz", "vertices", "pos", "positions", "pcd", "data", "arr_0")
 _NORMALS = ("normals", "normal")
 _COLORS = ("colors", "color", "rgb")
+# Surveyors' names of x, y and z.
+_SURVEYED = {"easting": "x", "northing": "y", "elevation": "z", "height": "z"}
 
 
 def read_text(data: bytes, folder: Path) -> Arrays:
     """Rows of numbers parted by spaces, tabs, commas or semicolons; `#` begins a comment.
 
     A first line of names (`x,y,z,nx,ny,nz,red,green,blue`; CloudCompare's `//X Y Z`) says what
-    the columns are; without one, `from_table` does. An empty cell is NaN.
+    the columns are; without one, `from_table` does. Easting, northing and elevation or height are
+    x, y and z. An empty cell is NaN.
     """
     if b"\0" in data:
         raise ValueError("it is not text")
@@ -61,6 +64,8 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     if table.shape[1] != len(names):
         raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
     words = [name.decode("latin-1") for name in names]
+    if any(word.lower() == "easting" for word in words):
+        words = [_SURVEYED.get(word.lower(), word) for word in words]
     check_names(words)
     return from_columns(dict(zip(words, table.T, strict=True)))
 
