@@ -29,15 +29,16 @@ from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import voxel_mean, write
-from spoonful.align.pairs import covariance_of, paired
+from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
 from spoonful.align.scans import Described, DescribeJob, ReadJob, describe_scan, load, read_scan
 from spoonful.cli.app import run
+from spoonful.frame import Frame
 from spoonful.locking import FolderInUse, locked
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import Field
-from spoonful.pipeline.prepare import Scan
-from spoonful.pipeline.search import Description
+from spoonful.pipeline.prepare import Pair, Scan
+from spoonful.pipeline.search import Description, Search
 
 DIRECTIONS = [(1, 0, 0), (0.6, 0.8, 0), (-0.3, 0.8, 0.5), (0.5, 0.2, 0.9)]
 
@@ -350,8 +351,10 @@ def test_sensors_count_in_a_pair_if_both_scans_are_in_their_coordinates(tmp_path
     assert merged.scan.eye is None
     assert raw.scan.eye is not None
     torch.testing.assert_close(raw.scan.eye, -20 * points.mean(0).float(), atol=1e-3, rtol=0)
-    assert paired(raw, raw).source.eye is paired(raw, raw).target.eye is raw.scan.eye
-    assert paired(raw, merged).source.eye is None
+    for other, known in ((raw, True), (merged, False)):
+        pair = Pair(raw.scan, other.scan, Frame(raw.center, other.center, torch.tensor(0.05)))
+        search = Search(pair, raw.description, other.description)
+        assert (search.source_view is not None) == (search.target_view is not None) == known
 
 
 def test_covariances_grow_along_a_chain_and_shrink_with_a_loop() -> None:

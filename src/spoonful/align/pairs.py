@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -67,7 +67,8 @@ def register_described(job: PairJob) -> Row:
         `covariance`, see `covariance_of`; `confidence`, `overlap` and `rmse`.
     """
     source, target = load(job.source), load(job.target)
-    pair = paired(source, target)
+    scale = torch.tensor(source.edge, dtype=torch.float64)
+    pair = Pair(source.scan, target.scan, Frame(source.center, target.center, scale))
     generator = torch.Generator().manual_seed(job.seed)
     with torch.no_grad():
         search = Search(pair, source.description, target.description)
@@ -92,16 +93,6 @@ def register_described(job: PairJob) -> Row:
         "overlap": fit.share,
         "rmse": rmse,
     }
-
-
-def paired(source: Described, target: Described) -> Pair:
-    """Two described scans as a pair; sensors count if both are known, as in `prepare`."""
-    scale = torch.tensor(source.edge, dtype=torch.float64)
-    pair = Pair(source.scan, target.scan, Frame(source.center, target.center, scale))
-    if pair.source.eye is None or pair.target.eye is None:
-        one, other = (replace(scan, eye=None) for scan in (pair.source, pair.target))
-        pair = replace(pair, source=one, target=other)
-    return pair
 
 
 def covariance_of(

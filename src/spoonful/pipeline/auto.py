@@ -212,7 +212,10 @@ class Ranked(NamedTuple):
 
 
 def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
-    """Settle and rank proposals; of equals the one near `start`, between the clouds, is first."""
+    """Settle and rank proposals; of equals the one near `start`, between the clouds, is first.
+
+    Of poses near that one the most exact is taken, see `most_exact_first`.
+    """
     judged = _start_first(search.pair, search.judge(proposals), start)
     judged = most_exact_first(search.pair, judged)
     freedom = freedom_of(search, judged.pose.at(0))

@@ -134,7 +134,7 @@ def prepare(
     straight = torch.eye(3, dtype=torch.float64)
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0).cpu(), target.points.mean(0).cpu(), scale)
-    # Both or none: two files of one device are alike; one alone may look like a scan by chance.
+    # A search uses both sensors or none, so the second is not looked for if the first is unknown.
     seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
 
     def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
@@ -175,7 +175,8 @@ def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
     # From far away any surface looks like a scan.
     if len(points) < _LEAST_SEEN or not 0 < float(away.median()) < _FAR * size:
         return False
-    # Exact copies of a point are no evidence: they would be neighbours of the same range.
+    # Copies of a point are no evidence: they would be neighbours of the same range. They have the
+    # same weighted sum; other points do not.
     key, order = (points * points.new_tensor([1.0, math.pi, math.e])).sum(-1).sort(stable=True)
     first = key.diff(prepend=key[:1] - 1) > 0
     kept = order[first & (away[order] > 0)].sort().values

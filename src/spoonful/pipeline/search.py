@@ -141,10 +141,12 @@ class Search:
             source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
-        self.source_view, self.target_view = (
-            None if scan.eye is None else View(scan.fine.points, scan.eye)
-            for scan in (pair.source, pair.target)
-        )
+        self.source_view: View | None = None
+        self.target_view: View | None = None
+        # Both or none: two files of one device are alike; one alone may look like a scan by chance.
+        if pair.source.eye is not None and pair.target.eye is not None:
+            self.source_view = View(pair.source.fine.points, pair.source.eye)
+            self.target_view = View(pair.target.fine.points, pair.target.eye)
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Settle the proposed poses, of which there is at least one, and rank them."""
