@@ -179,6 +179,55 @@ def test_surveyors_names_are_coordinates(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "X [mm];Y [mm];Z [mm];T [C]",
+        '"x (m)";"y (m)";"z (m)";"T [C]"',
+        "X_m;Y_m;Z_m;T [C]",
+        "Easting [m];Northing [m];Height [m];T [C]",
+        "x[m]\ty [m]\tz (m)\tT",
+        "x [m] y [m] z [m] T",
+    ],
+)
+def test_a_unit_after_a_name_is_ignored(tmp_path: Path, names: str) -> None:
+    path = tmp_path / "points.csv"
+    separator = next((mark for mark in ";\t" if mark in names), " ")
+    path.write_text(f"{names}\n" + separator.join("1234") + "\n" + separator.join("5678"))
+    cloud = read(path, fields=True)
+    assert isinstance(cloud, Cloud)
+    assert cloud.points.tolist() == [[1, 2, 3], [5, 6, 7]]
+    assert list(cloud.fields)[3] == ("T [C]" if "C" in names else "T")
+
+
+def test_plain_names_come_before_names_with_a_unit(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("z (raw),x,y,z\n9,1,2,3\n")
+    cloud = read(path, fields=True)
+    assert cloud.points.tolist() == [[1, 2, 3]]
+    assert cloud.fields["z (raw)"].tolist() == [9]
+
+
+@pytest.mark.parametrize(
+    ("comment", "names"),
+    [
+        ("# time x y z", ["time", "x", "y", "z"]),
+        ("# exported today\n#Time,X,Y,Z\n", ["Time", "X", "Y", "Z"]),
+        ("# x y z are in metres", ["x", "y", "z", "column_4"]),
+        ("# x y z", ["x", "y", "z", "column_4"]),
+    ],
+)
+def test_a_comment_with_all_names_names_the_columns(
+    tmp_path: Path, comment: str, names: list[str]
+) -> None:
+    path = tmp_path / "points.txt"
+    path.write_text(f"{comment}\n0.5 1 2 3\n0.5 4 5 6\n")
+    cloud = read(path, fields=True)
+    assert list(cloud.fields) == names
+    first = 1 if names[3].lower() == "z" else 0
+    assert cloud.points[0].tolist() == [0.5, 1, 2, 3][first : first + 3]
+
+
 def test_an_empty_cell_is_a_missing_number(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(",x,y,z,label\n0,1,2,3,\n1,4, ,6,5\n2,7,8,9,6\n")

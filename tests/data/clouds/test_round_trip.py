@@ -269,6 +269,11 @@ def test_gltf_reads_the_buffer_beside_it(tmp_path: Path) -> None:
         ("modelnet.txt", "1,2,3,0,0,1\n4,5,6,0,1,0\n"),
         ("tabs.xyz", "# a comment\n\n1\t2\t3\t0\t0\t1 # another\r\n4\t5\t6\t0\t1\t0"),
         ("bom.csv", "\ufeffz,y,x,normal_x,normal_y,normal_z\n3,2,1,0,0,1\n6,5,4,0,1,0\n"),
+        ("counted.txt", "//X,Y,Z,Nx,Ny,Nz\r\n2\r\n1,2,3,0,0,1\r\n4,5,6,0,1,0\r\n"),
+        ("decimals.csv", "x;y;z;nx;ny;nz\n1,0;2;3,00;0;0;1\n4;5,0;6;0;1;0\n"),
+        ("decimals.txt", "1,0\t2,0\t3,0\t0\t0\t1\n4\t5\t6\t0\t1,0\t0\n"),
+        ("decimals.xyz", "1,0 2 3 0 0 1\n4 5 6 0 1,0 0\n"),
+        ("spaces.csv", "1, 2, 3, 0, 0, 1\n4 ,5 ,6 ,0 ,1 ,0\n"),
     ],
 )
 def test_text_in_the_dialects_people_use(name: str, text: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from spoonful.data.clouds.arrays import (
 )
 from spoonful.data.clouds.limits import expect, expect_expansion
 from spoonful.data.clouds.numbers import no_number, rows_of, unix_lines
-from spoonful.data.clouds.types import Cloud, Mesh
+from spoonful.data.clouds.types import POSITION, STANDARD, Cloud, Mesh
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,23 +31,32 @@ _NORMALS = ("normals", "normal")
 _COLORS = ("colors", "color", "rgb")
 # Surveyors' names of x, y and z.
 _SURVEYED = {"easting": "x", "northing": "y", "elevation": "z", "height": "z"}
+# The unit after a name: x [mm], x (m) or x_m.
+_UNIT = re.compile(r"[\[(].*|_(m|cm|mm|ft)$")
 
 
 def read_text(data: bytes, folder: Path) -> Arrays:
     """Rows of numbers parted by spaces, tabs, commas or semicolons; `#` begins a comment.
 
     A first line of names (`x,y,z,nx,ny,nz,red,green,blue`; CloudCompare's `//X Y Z`) says what
-    the columns are; without one, `from_table` does. Easting, northing and elevation or height are
-    x, y and z. An empty cell is NaN.
+    the columns are, or a comment above the numbers with as many names; without one, `from_table`
+    does. Easting, northing and elevation or height are x, y and z. Units after names are ignored.
+    An empty cell is NaN. Decimals may have a comma if columns are parted by something else.
     """
     if b"\0" in data:
         raise ValueError("it is not text")
-    text = re.sub(rb"#[^\n]*", b"", unix_lines(data.removeprefix(b"\xef\xbb\xbf")))
-    first = re.search(rb"\S[^\n]*", text)
+    text = unix_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    first = re.search(rb"(?m)^[^\S\n]*([^\s#][^\n#]*)", text)
     if first is None:
         return Arrays(np.zeros((0, 3)))
-    line = first.group()
+    line, comments = first[1], re.findall(rb"#(.*)", text[: first.start()])
     separator = next((s for s in (b";", b",") if s in line), None)
+    if separator == b"," and re.match(rb"\S*\d[ \t]+[-+.\d]", line):
+        separator = None  # only spaces are between the first two numbers
+    if separator != b",":
+        line, text = (part.replace(b",", b".") for part in (line, text))
+    if separator is None:
+        line = re.sub(rb"(?<=\S)[ \t]+(?=[\[(])", b"", line)  # the unit belongs to the name
     names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
     if names[0].lower() in (b"ncols", b"nrows"):
         raise ValueError("it is an ESRI grid of heights: export it as points, .xyz or .las")
@@ -55,19 +65,32 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     named = not all(numeric)
     if named and any(_is_number(name) for name in names[:3]):
         raise no_number(number, names[numeric.index(False)])
-    text = text[first.end() :] if named else text
+    text = re.sub(rb"#[^\n]*", b"", text[first.end() :] if named else text)
+    if named:  # CloudCompare may write the number of points below the names
+        text = re.sub(rb"\A\n\d+\n", b"\n\n", text)
     table = _numbers(text, separator, number if named else 1)
     if not table.size:
         return Arrays(np.zeros((0, 3)))
-    if not named:
-        return from_table(table)
-    if table.shape[1] != len(names):
-        raise ValueError(f"its first line names {len(names)} columns, but it has {table.shape[1]}")
+    columns = table.shape[1]
+    if named and columns != len(names):
+        raise ValueError(f"its first line names {len(names)} columns, but it has {columns}")
+    lines = [names] if named else [re.split(rb"[\s,;]+", comment.strip()) for comment in comments]
+    for words in map(_words, lines):
+        if named or (len(words) == columns and {*POSITION} <= {word.lower() for word in words}):
+            check_names(words)
+            return from_columns(dict(zip(words, table.T, strict=True)))
+    return from_table(table)
+
+
+def _words(names: Sequence[bytes]) -> list[str]:
+    """The names of columns; if x, y and z are not among them, also without units."""
     words = [name.decode("latin-1") for name in names]
-    if any(word.lower() == "easting" for word in words):
-        words = [_SURVEYED.get(word.lower(), word) for word in words]
-    check_names(words)
-    return from_columns(dict(zip(words, table.T, strict=True)))
+    if {*POSITION} <= {word.lower() for word in words}:
+        return words
+    bare = [_UNIT.sub("", word.lower()).strip() for word in words]
+    if "easting" in bare:
+        bare = [_SURVEYED.get(name, name) for name in bare]
+    return [name if name in STANDARD else word for name, word in zip(bare, words, strict=True)]
 
 
 def _numbers(text: bytes, separator: bytes | None, line: int) -> NDArray[Any]:
