@@ -311,8 +311,8 @@ def warnings_of(
         )
     if fit.through > _THROUGH:
         found.append(
-            f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space "
-            "(if the sensors were at the origins of the files)"
+            f"free space: {fit.through:.0%} of a scan lies where the other sensor saw empty space; "
+            "the pose is wrong, something moved, or a sensor was not at the origin of its file"
         )
     # Without overlap all poses are equally bad, which is not a symmetry.
     if fit.equals and fit.share > 0:
