@@ -20,6 +20,7 @@ from spoonful.pipeline.confidence import (
     exactness_of,
     freedom_of,
     most_exact_first,
+    rivals_of,
     statistics_of,
 )
 from spoonful.pipeline.prepare import prepare
@@ -95,6 +96,31 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
     found = most_exact_first(search.pair, judged)
     assert float(found.pose.translation[0, 0]) == first
     assert sorted(found.name) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("agreement", "common", "score", "equal"),
+    [
+        (0.74, 100.0, 0.3, True),
+        (0.70, 100.0, 0.3, False),  # surfaces that agree less
+        (0.74, 80.0, 0.3, False),  # less common surface
+        (0.74, 100.0, 0.1, False),  # hardly any matches
+    ],
+)
+def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
+    agreement, common, score, equal
+):
+    cloud = Cloud(lumpy(8000, seed=0))
+    search = Search(prepare(cloud, cloud))
+    shifts = torch.tensor([[0.0, 0, 0], [40.0, 0, 0]])
+    judged = replace(
+        search.measure(Pose(torch.eye(3).expand(2, 3, 3), shifts)),
+        agreement=torch.tensor([0.75, agreement]),
+        common=torch.tensor([100.0, common]),
+        score=torch.tensor([1.0, score]),
+    )
+    found = rivals_of(search.pair, judged)
+    torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
 
 
 @pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])

@@ -17,7 +17,7 @@ from spoonful.pipeline.search import Judged, Search
 # Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
-_SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.01
+_SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
 # and this much of its score.
 _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
