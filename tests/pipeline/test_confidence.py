@@ -110,7 +110,7 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
 def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     agreement, common, score, equal
 ):
-    cloud = Cloud(lumpy(8000, seed=0))
+    cloud = Cloud(lumpy(3000, seed=0))
     search = Search(prepare(cloud, cloud))
     shifts = torch.tensor([[0.0, 0, 0], [40.0, 0, 0]])
     judged = replace(
