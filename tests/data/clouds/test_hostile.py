@@ -425,7 +425,7 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         (".stl", good("stl-text").replace(b"1 0 0", b"1,0 0 0"), "line 5 has '1,0', not a number"),
         (".xyz", b"1 2 3\r\n# no\r\n4 5\r\n", "line 3 has 2 numbers, not 3"),
         (".csv", b"x,y,z\n1,2,3\n4,5,six\n", "line 3 has 'six', not a number"),
-        (".csv", b"x;y;z\n1,000.5;2;3\n", "line 2 has '1.000.5', not a number"),
+        (".csv", b"x;y;z\n1,000.5;2;3\n", "line 2 has '1,000.5', not a number; write"),
         (".csv", b"P1,1,2,3\nP2,4,5,6\n", "line 1 has 'P1', not a number"),
         (".csv", b"a,b,c\n1,2,3\n", "there are no columns x, y, z, only a, b, c; rename them"),
         (".npy", npy("(4, 2)"), "rows of at least 3 numbers, this has shape (4, 2)"),

@@ -33,6 +33,8 @@ _COLORS = ("colors", "color", "rgb")
 _SURVEYED = {"easting": "x", "northing": "y", "elevation": "z", "height": "z"}
 # The unit after a name: x [mm], x (m) or x_m.
 _UNIT = re.compile(r"[\[(].*|_(m|cm|mm|ft)$")
+# A whole word that is a number with a decimal comma.
+_DECIMAL = re.compile(rb"(?<![^\s;])([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)(?![^\s;])")
 
 
 def read_text(data: bytes, folder: Path) -> Arrays:
@@ -54,7 +56,7 @@ def read_text(data: bytes, folder: Path) -> Arrays:
     if separator == b"," and re.match(rb"\S*\d[ \t]+[-+.\d]", line):
         separator = None  # only spaces are between the first two numbers
     if separator != b",":
-        line, text = (part.replace(b",", b".") for part in (line, text))
+        line, text = (_DECIMAL.sub(rb"\1.\2", part) for part in (line, text))
     if separator is None:
         line = re.sub(rb"(?<=\S)[ \t]+(?=[\[(])", b"", line)  # the unit belongs to the name
     names = [word.strip(b" \t\"'") for word in line.lstrip(b"/").strip().split(separator)]
