@@ -96,6 +96,11 @@ class Chromium:
         url = address.resolve().as_uri() if isinstance(address, Path) else address
         self.page.goto(url + fragment)
         self.wait("document.documentElement?.dataset.state")
+        # If the browser restarts its graphics process, nothing is drawn until the page has it back.
+        self.wait(
+            "document.documentElement.dataset.state !== 'ready' ||"
+            " !document.getElementById('canvas')?.getContext('webgl2')?.isContextLost()"
+        )
 
     def _new_window(self, scale: float, phone: bool, first: str) -> None:
         for context in self._browser.contexts:
