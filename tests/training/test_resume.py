@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from disk import full_disk
 from scripts import run_script
 from spoonful.models.checkpoints import DamagedFile, fit, read_tensors, write_tensors
 from spoonful.training import build, checkpoint, train
+from spoonful.training.command import run_one
 from spoonful.training.step import Stepper
 from training.small import blobs, small
 
@@ -154,6 +156,30 @@ def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
     assert loaded.protocol["hash"] == build.protocol(small()).hash
     assert loaded.config == small()
     assert "rotation_degrees" in loaded.metrics
+
+
+@pytest.mark.slow
+def test_a_run_without_its_best_weights_resumes_and_keeps_the_best_epoch_from_there(
+    tmp_path, capsys
+):
+    stopped(tmp_path)
+    (tmp_path / "best.safetensors").unlink()
+    result = train(small(), corpus=blobs(), out=tmp_path)
+    assert "best.safetensors is missing: the best epoch from now on is" in capsys.readouterr().err
+    assert result.finished
+    assert result.best_epoch > 0  # the one before the stop is lost
+    assert checkpoint.load(tmp_path / "best.safetensors").metrics == result.best
+
+
+@pytest.mark.slow
+def test_a_finished_run_without_its_best_weights_does_not_pass_off_others(tmp_path, capsys):
+    train(small(), corpus=blobs(), out=tmp_path, quiet=True)
+    (tmp_path / "best.safetensors").unlink()
+    said = f"{tmp_path / 'best.safetensors'} is missing; {checkpoint.found(tmp_path)[-1]} has those"
+    with pytest.raises(FileNotFoundError, match=re.escape(said)):
+        checkpoint.load_model(tmp_path)
+    assert run_one(small(), tmp_path, limit=None, quiet=True) == 0
+    assert f"weights  {said} of the last step\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -201,9 +201,23 @@ def _numbers(values: dict[Any, float]) -> dict[Any, float]:
 
 
 def best_of(path: str | Path) -> Path:
-    """The best weights in a run's folder; the path itself if it is another."""
+    """The best weights in a run's folder; the path itself if there are none yet.
+
+    Raises:
+        FileNotFoundError: the run is finished, and its best weights are not there.
+    """
     best = Path(path, BEST)
-    return best if best.is_file() else Path(path)
+    if best.is_file():
+        return best
+    if Path(path, RESULT).is_file():
+        raise FileNotFoundError(missing(Path(path)))
+    return Path(path)
+
+
+def missing(folder: Path) -> str:
+    """A sentence for a finished run without its best weights."""
+    last = f"; {found(folder)[-1]} has those of the last step" if found(folder) else ""
+    return f"{folder / BEST} is missing{last}"
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> RegistrationModel:

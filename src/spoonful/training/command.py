@@ -106,6 +106,7 @@ def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool)
             cells = ("-" if value is None else f"{value:.4f}{unit}" for value in values)
             print(f"{name.removesuffix('_degrees'):24}" + "".join(f"{cell:>12}" for cell in cells))
     weights = folder / checkpoint.BEST
-    none_yet = f"none before the first validation; checkpoints in {folder}"
-    print(f"weights  {weights if weights.is_file() else none_yet}")
+    none_yet = f"none before the next validation; checkpoints in {folder}"
+    none = checkpoint.missing(folder) if result.finished else none_yet
+    print(f"weights  {weights if weights.is_file() else none}")
     return STOPPED if limit is None and not result.finished else 0

@@ -193,6 +193,7 @@ class Trainer:
         self.config, self.folder, self.group, self.device = config, folder, group, device
         self.protocol = build.protocol(config)
         self.progress = Progress()
+        self.display = Display(config.name, quiet=quiet or not group.first)
         self.metrics: dict[str, float] = {}
         self.best_metrics: dict[str, float] = {}
         self.bf16 = config.runtime.precision == "bf16" or (
@@ -256,7 +257,6 @@ class Trainer:
         self._coming: list[_Fetched] = []
         self._saved = self._timed_from = self._began = time.monotonic()
         self._seconds_before, self._first_step = self.progress.seconds, self.progress.step
-        self.display = Display(config.name, quiet=quiet or not group.first)
         writes = folder if group.first else None
         self.board = TensorBoardLog(writes if config.runtime.tensorboard else None)
         self.journal = None if writes is None else Journal(writes)
@@ -530,9 +530,12 @@ class Trainer:
         """Resume from a checkpoint; a `DamagedFile` if a tensor is missing or does not fit."""
         fit(self.model, found.weights(), found.path)
         self.progress, self.metrics = found.progress, found.metrics
-        if self.progress.best_epoch >= 0 and self.folder is not None:
-            best = self.folder / checkpoint.BEST
+        best = found.path.parent / checkpoint.BEST
+        if self.progress.best_epoch >= 0 and best.is_file():
             self.best_metrics = checkpoint.load(best).metrics
+        elif self.progress.best_epoch >= 0:  # lost: the best epoch from here on is kept
+            self.display.say(f"{best} is missing: the best epoch from now on is kept instead")
+            self.progress.best, self.progress.best_epoch = math.inf, -1
         if self.progress.total is None:
             self.progress.total = self._planned()
         rank = self.group.rank
