@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,37 @@ def test_what_is_written_agrees_with_the_poses(
     assert 0 < spread["deviation_degrees"] < 10
     assert 0 < spread["deviation"] < 0.5
     assert torch.tensor(spread["covariance"]).shape == (6, 6)
+
+
+@pytest.mark.slow
+def test_files_of_an_earlier_result_do_not_stay_beside_those_of_the_last(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
+) -> None:
+    _, _, found = views
+    gone = {"view_0", "zcopy"}
+    rest = [[name for name in found.groups[0] if name not in gone]]
+    last = replace(
+        found,
+        groups=rest,
+        files={name: file for name, file in found.files.items() if name not in gone},
+        poses={name: pose for name, pose in found.poses.items() if name not in gone},
+        pairs=[pair for pair in found.pairs if not {pair.source, pair.target} & gone],
+    )
+    write(last, tmp_path / "once")
+    again = tmp_path / "again"
+    split = replace(found, groups=[found.groups[0][:3], found.groups[0][3:]])
+    write(split, again, graph=True)
+    assert (again / "merged-2.ply").exists()
+    own = [again / "scans" / "mine.ply", again / "scans" / "view_0.txt", again / "notes.txt"]
+    for path in own:
+        path.write_text("not of align")
+    write(last, again)
+
+    def tree(folder: Path) -> set[Path]:
+        return {path.relative_to(folder) for path in folder.rglob("*")}
+
+    assert tree(again) - tree(tmp_path / "once") == {path.relative_to(again) for path in own}
+    assert tree(again) > tree(tmp_path / "once")
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def write(
     `poses.json` has all poses, groups and pairs; `poses/NAME.txt` the 4x4 of each scan;
     `scans/NAME.*` each scan in its group's frame, in its own format if that can be written, else
     as PLY. `merged.ply` is the largest group as one cloud, `merged-2.ply` the second, and so on.
-    `report.html` shows all of it.
+    `report.html` shows all of it. What an earlier result left in the folder is removed.
 
     Args:
         found: what `align` returns.
@@ -61,8 +61,8 @@ def write(
     folder = Path(out)
     spacing = found.spacing if voxel is None else voxel
     poses = folder / "poses.json"
-    write_whole(poses, json.dumps(summary(found), indent=1) + "\n")
     written = [poses]
+    files: set[Path] = set()
     done, total = 0, len(found.poses)
     for k, group in enumerate(found.groups, start=1):
         parts = []
@@ -70,10 +70,12 @@ def write(
             if progress is not None:
                 progress("writing", done, total)
             done += 1
-            write_whole(folder / "poses" / f"{name}.txt", matrix_text(_scaled(found, name)))
-            cloud = _write_scan(
+            matrix = matrix_text(_scaled(found, name))
+            files.add(write_whole(folder / "poses" / f"{name}.txt", matrix))
+            scan, cloud = _write_scan(
                 found.files[name], folder / "scans" / name, found.poses[name], found.scales[name]
             )
+            files.add(scan)
             if name not in found.copies:
                 parts.append(voxel_mean([cloud], spacing))
         if len(group) > 1:
@@ -88,6 +90,10 @@ def write(
         )
     if graph:
         written.append(write_whole(folder / "graph.g2o", g2o(found)))
+    for old in _files_before(poses) - files.union(written):
+        old.unlink(missing_ok=True)
+    # Last, because the files to remove are known from it.
+    write_whole(poses, json.dumps(summary(found), indent=1) + "\n")
     return [*written, folder / "scans", folder / "poses"]
 
 
@@ -188,8 +194,25 @@ def _scaled(found: Aligned, name: str) -> Pose:
     return Pose(found.scales[name] * pose.rotation, pose.translation)
 
 
-def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> Cloud:
-    """Write a scan at its pose, with all its columns; its moved points as a cloud."""
+def _files_before(poses: Path) -> set[Path]:
+    """The files beside an earlier `poses.json` that were written with it."""
+    try:
+        before = json.loads(poses.read_text("utf-8"))
+        if before["format"] != FORMAT:
+            return set()
+        groups = range(2, len(before["groups"]) + 1)
+        scans = {name: Path(scan["file"]).suffix.lower() for name, scan in before["scans"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return set()
+    names = ["merged.ply", *(f"merged-{k}.ply" for k in groups), "report.html", "graph.g2o"]
+    for name, suffix in scans.items():
+        if Path(name).name == name:
+            names += [f"poses/{name}.txt", f"scans/{name}{suffix}", f"scans/{name}.ply"]
+    return {poses.parent / name for name in names}
+
+
+def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> tuple[Path, Cloud]:
+    """Write a scan at its pose, with all its columns; the file, and its moved points as a cloud."""
     shape = read(file, drop_nonfinite=True, fields=True)
     shape = moved(shape if scale == 1 else scaled(shape, scale), pose)
     kind = FORMATS.get(file.suffix.lower())
@@ -201,7 +224,7 @@ def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> Cloud:
         write_mesh(target, shape)
     else:
         write_cloud(target, shape)
-    return as_cloud(shape, name=str(file))
+    return target, as_cloud(shape, name=str(file))
 
 
 def _pair(pair: PairResult) -> dict[str, Any]:

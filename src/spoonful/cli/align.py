@@ -76,7 +76,8 @@ def align_command(
     rejected. Scans that do not connect become separate groups.
 
     The folder gets report.html, poses.json, poses/NAME.txt (4x4), scans/ (the moved files) and
-    merged.ply. Run the same command again to resume after a stop.
+    merged.ply; those of an earlier result are removed. Run the same command again to resume after
+    a stop.
 
     Exit code 0: one group, no doubt; 3: several groups, doubtful pairs or unreadable files; 2: bad
     input.
