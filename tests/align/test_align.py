@@ -28,7 +28,7 @@ pytest.importorskip("gtsam", reason="needs the extra align")
 from spoonful.align import folder as folder_module
 from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
-from spoonful.align.inputs import list_scans, scan_names, tables_left_out
+from spoonful.align.inputs import find_scan, list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import voxel_mean, write
 from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
@@ -497,7 +497,7 @@ def test_bad_input_is_refused_with_the_name_of_what_is_wrong(tmp_path: Path) -> 
         list_scans([one, tmp_path / "nope.ply"])
     two = tmp_path / "two.ply"
     write_cloud(two, Cloud(torch.rand(50, 3)))
-    with pytest.raises(ValueError, match="fixed must be one of the scans"):
+    with pytest.raises(ValueError, match=r"fixed must be one of the scans, .*there are: one, two"):
         align([one, two], tmp_path / "out", fixed=tmp_path / "three.ply")
     with pytest.raises(ValueError, match="order must be one of any, sequence"):
         align([one, two], tmp_path / "out", order="random")
@@ -587,6 +587,21 @@ def test_scans_of_different_scales_come_to_that_of_the_first(tmp_path: Path) -> 
 def test_odd_names_become_names_of_files_and_stay_different(tmp_path: Path) -> None:
     odd = [tmp_path / "a\tb.ply", tmp_path / "a\nb.ply", tmp_path / "ü b'.ply"]
     assert list(scan_names(odd)) == ["a_b", "a_b-2", "ü b'"]
+
+
+def test_a_scan_is_found_by_any_name_that_means_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = scan_names([Path("a/s.1.ply"), Path("a/s.2.ply"), Path("b/s.2.pcd")])
+    for typed in ("s.1", "s.1.ply", "a/s.1", "./a/s.1.ply", tmp_path / "a" / "s.1.ply"):
+        assert find_scan(typed, files) == Path("a/s.1.ply")
+    for typed in ("b/s.2", "s.2.pcd", "b-s.2"):
+        assert find_scan(typed, files) == Path("b/s.2.pcd")
+    with pytest.raises(ValueError, match=r"s\.2 may be a.s\.2\.ply or b.s\.2\.pcd"):
+        find_scan("s.2", files)
+    with pytest.raises(ValueError, match=r"got c/s\.1; there are: s\.1, a-s\.2, b-s\.2"):
+        find_scan("c/s.1", files)
 
 
 def test_many_scans_need_a_yes_and_a_dry_run_only_estimates(

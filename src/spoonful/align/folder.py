@@ -32,7 +32,7 @@ from spoonful.align.candidates import (
     suitable_grids,
 )
 from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, parts, solve
-from spoonful.align.inputs import list_scans, scan_names
+from spoonful.align.inputs import find_scan, list_scans, scan_names
 from spoonful.align.pairs import LEAST, PairJob, register_described
 from spoonful.align.posefiles import read_poses, same
 from spoonful.align.scales import PairScale, ScaleJob, compare_scales, solve_scales
@@ -195,7 +195,8 @@ def align(
         inputs: files, folders or lists of files; see `list_scans`.
         out: the folder whose `work/` keeps finished scans and pairs.
         order: "any" tries all pairs; "sequence" each scan with the two before it.
-        fixed: the scan whose frame its group gets; None takes the first of each group.
+        fixed: the scan whose frame its group gets, with or without its folder and extension; None
+            takes the first of each group.
         init: a file or folder with a pose for each scan, see `read_poses`. Each pair is also tried
             from there, and of many scans those that are near each other are paired.
         scale: "auto" finds the scale of each scan first, relative to `fixed` or to the first scan
@@ -228,9 +229,8 @@ def align(
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     paths = list_scans(inputs)
-    if fixed is not None and Path(fixed).resolve() not in {path.resolve() for path in paths}:
-        raise ValueError(f"fixed must be one of the scans, got {fixed}")
     files = scan_names(paths)
+    held = None if fixed is None else find_scan(fixed, files).resolve()
     starts = None if init is None else read_poses(init, list(files))
     check_folder("out", Path(out))
     inside = [path for path in paths if Path(out).resolve() in path.resolve().parents]
@@ -240,7 +240,6 @@ def align(
     (work / PARTS).mkdir(parents=True, exist_ok=True)
     with connected() if cluster else contextlib.nullcontext(), locked(work):
         stages = _Stages(work, workers, cluster, progress or (lambda *_: None), order, up, seed)
-        held = None if fixed is None else Path(fixed).resolve()
         return _align(stages, files, held, starts, bool(scale), began)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from spoonful.data.clouds.formats import FORMATS
 
 # Beside scans of other formats, tables in a folder are more often notes than scans.
 _TABLES = (".txt", ".csv", ".npz")
+# Scans that an error names.
+_NAMED = 20
 
 
 def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -76,6 +78,43 @@ def scan_names(paths: Sequence[Path]) -> dict[str, Path]:
             unique = f"{name}-{k}"
         names[unique] = path
     return names
+
+
+def find_scan(given: str | os.PathLike[str], files: Mapping[str, Path]) -> Path:
+    """The file that is meant: by its path, its name, or the end of its path without extension.
+
+    Args:
+        given: as typed.
+        files: all scans by name, see `scan_names`.
+
+    Raises:
+        ValueError: no scan is meant, or several; the message lists the names.
+
+    >>> files = scan_names([Path("a/one.ply"), Path("a/two.ply")])
+    >>> find_scan("one", files).name
+    'one.ply'
+    >>> find_scan("three", files)
+    Traceback (most recent call last):
+    ValueError: fixed must be one of the scans, got three; there are: one, two
+    """
+    wanted, last = Path(given), len(Path(given).parts)
+
+    def ends(path: Path) -> bool:
+        both = path.absolute(), path.absolute().with_suffix("")
+        return any(whole.parts[-last:] == wanted.parts for whole in both)
+
+    found = (
+        [path for path in files.values() if path.resolve() == wanted.resolve()]
+        or [path for name, path in files.items() if name == os.fspath(given)]
+        or [path for path in files.values() if ends(path)]
+    )
+    if len(found) > 1:
+        listed = " or ".join(map(str, found[:_NAMED]))
+        raise ValueError(f"fixed must be one scan, and {given} may be {listed}")
+    if not found:
+        listed = ", ".join([*files][:_NAMED]) + (", ..." if len(files) > _NAMED else "")
+        raise ValueError(f"fixed must be one of the scans, got {given}; there are: {listed}")
+    return found[0]
 
 
 def _listed(path: Path) -> list[Path]:
