@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,9 +65,16 @@ def write_views(folder: Path, count: int) -> dict[str, Pose]:
 
 @pytest.fixture(scope="module")
 def views(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pose], Aligned]:
-    """Views, an unreadable file, a copy, and what came of them."""
+    """Views, one with a point that is not finite, an unreadable file, a copy; and the result."""
     folder = tmp_path_factory.mktemp("views")
     truth = write_views(folder, 4)
+    hole = torch.full((1, 3), torch.nan)
+    first = read_cloud(folder / "view_0.ply")
+    assert first.colors is not None
+    write_cloud(
+        folder / "view_0.ply",
+        Cloud(torch.cat([first.points, hole]), colors=torch.cat([first.colors, first.colors[:1]])),
+    )
     (folder / "broken.ply").write_text("this is no scan")
     (folder / "zcopy.ply").write_bytes((folder / "view_1.ply").read_bytes())
     found = align([folder], folder / "out", fixed=folder / "view_2.ply", workers=2)
@@ -656,6 +664,10 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
     assert printed["confident"] is False
     assert len(printed["pairs"]) == len(found.pairs)
     assert printed["tables_left_out"] == ["notes.txt"]
+    note = "left out for NaN or infinite coordinates: 1 point of view_0"
+    assert printed["notes"] == found.notes == [note]
+    assert run(arguments[:-1]) == 3
+    assert re.search(f"^note +{note}$", capsys.readouterr().out, re.MULTILINE)
     assert (folder / "out" / "merged.ply").exists()
 
 

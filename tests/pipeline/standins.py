@@ -87,7 +87,7 @@ def aligned(source: object, target: object, **options: Any) -> Alignment:
         source=one,
         target=two,
         voxel=radius,
-        notes=notes_of(one, two),
+        notes=notes_of({"the source": one, "the target": two}),
     )
 
 

@@ -122,6 +122,7 @@ class Aligned:
         skipped: how many pairs were not tried because the scans differ too much in size.
         spacing: half the usual edge of the grids, in the files' unit.
         doubts: what is doubtful, one sentence each.
+        notes: further remarks on scans, such as points that were left out, one sentence each.
         seconds: the time it took.
     """
 
@@ -138,6 +139,7 @@ class Aligned:
     skipped: int
     spacing: float
     doubts: list[str]
+    notes: list[str]
     seconds: float = field(compare=False)
 
     @property
@@ -296,6 +298,7 @@ def _align(
         skipped=skipped,
         spacing=usual / 2,
         doubts=[*failures, *alike, *doubts_of(groups, pairs, unreadable)],
+        notes=[note for row in scans.values() for note in row.get("notes", ())],
         seconds=time.perf_counter() - began,
     )
 

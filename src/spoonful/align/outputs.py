@@ -105,6 +105,7 @@ def summary(found: Aligned) -> dict[str, Any]:
         "version": 1,
         "confident": found.confident,
         "doubts": found.doubts,
+        "notes": found.notes,
         "groups": [{"frame": group[0], "scans": group} for group in found.groups],
         "scans": {
             name: {

@@ -188,6 +188,7 @@ def _notes(found: Aligned, shown: int) -> list[str]:
         "doubtful.",
     ]
     notes += [f"{name} is a copy of {original}." for name, original in found.copies.items()]
+    notes += found.notes
     left = len(found.poses) - len(found.copies) - shown
     if left:
         notes.append(f"{_counted(left, 'scan')} not shown.")

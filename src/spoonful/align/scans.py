@@ -16,6 +16,7 @@ from spoonful.align.surfaces import Surface
 from spoonful.files import write_whole
 from spoonful.geometry import random_rotation
 from spoonful.neighbors import Index
+from spoonful.pipeline.confidence import notes_of
 from spoonful.pipeline.field import Field
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.parts import Row
@@ -108,7 +109,7 @@ def read_scan(job: ReadJob) -> Row:
         raise ValueError(f"{job.source} must have at least three finite points, got {len(cloud)}")
     if not bool((cloud.points != cloud.points[0]).any()):
         raise ValueError(f"{job.source} has all its {len(cloud)} points in one place")
-    points = len(cloud)
+    points, notes = len(cloud), notes_of({job.id: cloud})
     cloud = thinned(cloud, generator)
     edges = suitable_edges(cloud.points, generator)
     center = cloud.points.mean(0)
@@ -132,6 +133,7 @@ def read_scan(job: ReadJob) -> Row:
         "apt": edges.apt,
         "least": edges.least,
         "digest": digest,
+        "notes": notes,
     }
 
 

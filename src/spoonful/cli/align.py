@@ -20,7 +20,7 @@ from spoonful.locking import locked
 from spoonful.pipeline.lengths import UNITS, length
 from spoonful.view.layers import UPS
 
-# Names of a group that are printed.
+# Names of a group, and notes on scans, that are printed.
 NAMED = 8
 # More scans than this need --yes.
 MANY = 500
@@ -169,6 +169,10 @@ def _show(found: Aligned, written: list[Path], tables: list[str]) -> None:
     line(console, "pairs", ", ".join(counts), "bold")
     for name, original in found.copies.items():
         line(console, "note", f"{name} is a copy of {original}", "dim")
+    for note in found.notes[:NAMED]:
+        line(console, "note", note, "dim")
+    if len(found.notes) > NAMED:
+        line(console, "note", f"and {len(found.notes) - NAMED} more in poses.json", "dim")
     if tables:
         text = f"not taken for scans: {_some(tables)}; name tables on the command line to add them"
         line(console, "note", text, "dim")

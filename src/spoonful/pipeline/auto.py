@@ -198,7 +198,7 @@ def register(
         source=clouds[0],
         target=clouds[1],
         voxel=pair.voxel,
-        notes=(*notes_of(*clouds), *level.notes),
+        notes=(*notes_of({"the source": clouds[0], "the target": clouds[1]}), *level.notes),
         covariance=pair.frame.covariance_out(spread),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -326,30 +327,30 @@ def warnings_of(
     return found
 
 
-def notes_of(source: Cloud, target: Cloud) -> tuple[str, ...]:
-    """The notes on the input, one sentence each; they are no reason to doubt.
+def notes_of(clouds: Mapping[str, Cloud]) -> tuple[str, ...]:
+    """The notes on clouds by name, one sentence each; they are no reason to doubt.
 
-    >>> notes_of(Cloud(torch.eye(3), dropped=1200), Cloud(torch.eye(3)))
+    >>> notes_of({"the source": Cloud(torch.eye(3), dropped=1200)})
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
-    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.eye(3) + 5.4e6))
+    >>> notes_of({"the target": Cloud(torch.eye(3) + 5.4e6)})
     ("the target's coordinates are rounded to steps of 0.5, as float32 rounds large numbers: save \
 them as float64, or about a near point",)
-    >>> notes_of(Cloud(torch.eye(3)), Cloud(torch.rand(9, 3).double() + 5.4e6))
+    >>> notes_of({"the target": Cloud(torch.rand(9, 3).double() + 5.4e6)})
     ()
     """
     parts = [
-        f"{count:,} {'point' if count == 1 else 'points'} of the {name}"
-        for name, count in (("source", source.dropped), ("target", target.dropped))
-        if count
+        f"{cloud.dropped:,} {'point' if cloud.dropped == 1 else 'points'} of {name}"
+        for name, cloud in clouds.items()
+        if cloud.dropped
     ]
     text = f"left out for NaN or infinite coordinates: {' and '.join(parts)}"
     found = [text] if parts else []
-    for name, cloud in (("source", source), ("target", target)):
+    for name, cloud in clouds.items():
         points = cloud.points
         step = 2.0 ** (math.frexp(float(points.abs().amax(-1).median()))[1] - 24)
         if step > _ROUNDED * size_of(points) > 0 and bool((points.float() == points).all()):
             found.append(
-                f"the {name}'s coordinates are rounded to steps of {step:.2g}, as float32 rounds "
+                f"{name}'s coordinates are rounded to steps of {step:.2g}, as float32 rounds "
                 "large numbers: save them as float64, or about a near point"
             )
     return tuple(found)
