@@ -588,3 +588,14 @@ def test_without_an_answer_no_pose_is_printed() -> None:
     text = console.file.getvalue()
     assert text.startswith("no alignment found")
     assert "rotation" not in text
+
+
+def test_the_precision_of_a_round_object_has_no_turn() -> None:
+    points = torch.rand(50, 3, dtype=torch.float64)
+    spread = torch.tensor([0.0, 0, 0, 1e-6, 1e-6, 1e-6], dtype=torch.float64).diag()
+    warning = "round or flat geometry: the source can turn about (0, 0, 1) and still fit"
+    ball = replace(aligned(points, points), covariance=spread, warnings=(warning,))
+    console = Console(file=io.StringIO(), width=200)
+    show(console, ball, "m", {})
+    said = "precision   0.001 m (standard deviations, of noise alone, without free axes)"
+    assert said in console.file.getvalue()

@@ -10,7 +10,7 @@ import torch
 from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.confidence import (
     AS_GOOD,
@@ -22,6 +22,7 @@ from spoonful.pipeline.confidence import (
     most_exact_first,
     rivals_of,
     statistics_of,
+    without_free,
 )
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.search import Search
@@ -121,6 +122,22 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     )
     found = rivals_of(search.pair, judged)
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
+
+
+def test_free_axes_have_no_precision_and_the_others_keep_theirs():
+    generator = torch.Generator().manual_seed(0)
+    rotation = random_rotation(generator=generator, dtype=torch.float64)
+    normal, *along = rotation.mT.tolist()  # the target's axes of the source's x, y and z
+    plane = Freedom(turns=(tuple(normal),), slides=tuple(map(tuple, along)))
+    some = torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    # What determines the pose is the same, whatever noise says about the free axes.
+    tight = [1, 2, 3]  # two tilts and the shift along the normal
+    wanted = torch.linalg.inv((some @ some.mT)[tight][:, tight])
+    found = without_free(torch.linalg.inv(some @ some.mT), rotation, plane)
+    torch.testing.assert_close(found[tight][:, tight], wanted)
+    assert float(found[[0, 4, 5]].abs().max()) < 1e-12
+    ball = Freedom(turns=(tuple(normal), *plane.slides))
+    assert not without_free(torch.linalg.inv(some @ some.mT), rotation, ball)[:3].any()
 
 
 @pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])

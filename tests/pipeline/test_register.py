@@ -152,6 +152,8 @@ def test_a_sphere_is_called_round_and_doubted():
     assert not found.confident
     assert any("turn about" in warning for warning in found.warnings)
     assert any("symmetric" in warning for warning in found.warnings)
+    assert found.deviation.degrees == 0  # no turn has a precision
+    assert found.deviation.length > 0
 
 
 @pytest.mark.slow
@@ -162,6 +164,9 @@ def test_a_flat_plate_is_called_planar_and_doubted():
     found = register(one * flat, two * flat)
     assert not found.confident
     assert any("planar" in warning for warning in found.warnings)
+    # Only the distance to the plate's plane and the tilts are determined.
+    assert found.deviation.length < 1e-4
+    assert found.deviation.degrees < 0.01
 
 
 def test_scales_that_differ_are_named(scans):

@@ -67,10 +67,12 @@ def show(
         surface = f"RMSE {off}, median {middle} from these points to the target's surface"
         lines.insert(3, ("surface", surface))
     if answered(found) and found.deviation is not None:
-        size = f"{found.deviation.length:.2g} {unit}".rstrip()
-        both = f"{found.deviation.degrees:.2g}° and {size}"
-        text = f"{both} (standard deviations, of noise alone)"
-        lines.insert(2, ("precision", text))
+        degrees, size = found.deviation
+        parts = [f"{degrees:.2g}°"] if degrees else []
+        both = " and ".join([*parts, f"{size:.2g} {unit}".rstrip()])
+        free = any(warning.endswith("still fit") for warning in found.warnings)
+        kind = "standard deviations, of noise alone" + (", without free axes" if free else "")
+        lines.insert(2, ("precision", f"{both} ({kind})"))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     if answered(found) and found.scale_deviation is not None:

@@ -64,8 +64,10 @@ class Matches(NamedTuple):
 class Deviation(NamedTuple):
     """Standard deviations of a pose along its least certain axes, from noise in the points.
 
+    Axes along which the source can turn or slide freely are left out.
+
     Attributes:
-        degrees: of the rotation.
+        degrees: of the rotation; 0 if all turns are free.
         length: of the place of the source's middle, in the clouds' unit.
     """
 

@@ -36,6 +36,7 @@ from spoonful.pipeline.confidence import (
     statistics_of,
     units_hint,
     warnings_of,
+    without_free,
 )
 from spoonful.pipeline.gravity import UP, Narrowed, narrowed
 from spoonful.pipeline.inputs import as_cloud
@@ -199,7 +200,7 @@ def register(
         target=clouds[1],
         voxel=pair.voxel,
         notes=(*notes_of({"the source": clouds[0], "the target": clouds[1]}), *level.notes),
-        covariance=pair.frame.covariance_out(spread),
+        covariance=pair.frame.covariance_out(without_free(spread, final.rotation, found.freedom)),
     )
 
 

@@ -257,6 +257,29 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     return Freedom(tuple(turns), tuple(slides), _relief(places, n) < _BARE)
 
 
+def without_free(covariance: Tensor, rotation: Tensor, freedom: Freedom) -> Tensor:
+    """The covariance (6, 6) of a pose whose free turns and slides are held; zero along them.
+
+    Planes fitted to noise are tilted at random, and would give a free axis a precision.
+
+    Args:
+        covariance: of turn and shift, in the source's frame.
+        rotation: (3, 3) of the pose.
+        freedom: with axes in the target's frame.
+    """
+    none = (0.0, 0.0, 0.0)
+    axes = [(turn, none) for turn in freedom.turns] + [(none, slide) for slide in freedom.slides]
+    if not axes or not bool(covariance.isfinite().all()):
+        return covariance
+    held = (covariance.new_tensor(axes) @ rotation.to(covariance)).flatten(1)
+    across = held @ covariance
+    rest = covariance - across.mT @ torch.linalg.pinv(across @ held.mT, hermitian=True) @ across
+    for count, part in ((len(freedom.turns), slice(0, 3)), (len(freedom.slides), slice(3, 6))):
+        if count == 3:  # without the rounding
+            rest[part] = rest[:, part] = 0.0
+    return rest
+
+
 def _relief(points: Tensor, normals: Tensor) -> float:
     """The share of points (N, 3) that are a voxel or more away from the three largest planes.
 
