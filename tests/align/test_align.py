@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from pipeline.lumps import lumpy, off_by, view
-from spoonful.data.clouds import Cloud, read_cloud, write_cloud
+from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud, write_mesh
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, random_rotation
 from view.chromium import Chromium
@@ -30,7 +30,7 @@ from spoonful.align import folder as folder_module
 from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import find_scan, list_scans, scan_names, tables_left_out
-from spoonful.align.outputs import voxel_mean, write
+from spoonful.align.outputs import _write_scan, voxel_mean, write
 from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
 from spoonful.align.scans import Described, DescribeJob, ReadJob, describe_scan, load, read_scan
@@ -146,6 +146,18 @@ def test_what_is_written_agrees_with_the_poses(
     assert 0 < spread["deviation_degrees"] < 10
     assert 0 < spread["deviation"] < 0.5
     assert torch.tensor(spread["covariance"]).shape == (6, 6)
+
+
+def test_a_moved_mesh_that_stl_would_round_is_written_as_ply(tmp_path: Path) -> None:
+    pytest.importorskip("trimesh", reason="needs the extra data")
+    mesh = Mesh(torch.rand(9, 3), torch.arange(9).reshape(3, 3))
+    write_mesh(tmp_path / "scan.stl", mesh)
+    far = Pose(torch.eye(3), torch.full((3,), 5.4e6)).to(torch.float64)
+    for pose, name in ((Pose.identity(dtype=torch.float64), "out.stl"), (far, "out.ply")):
+        path, _ = _write_scan(tmp_path / "scan.stl", tmp_path / "out", pose, 1.0)
+        assert path.name == name
+        wanted = pose.apply(mesh.vertices.double())
+        torch.testing.assert_close(read_mesh(path).vertices.double(), wanted, atol=1e-6, rtol=0)
 
 
 @pytest.mark.slow

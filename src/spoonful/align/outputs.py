@@ -14,6 +14,7 @@ from torch import Tensor
 from spoonful.align.folder import Aligned, PairResult, deviations
 from spoonful.align.report import write_report
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
+from spoonful.data.clouds.writing import DIGITS, lost
 from spoonful.data.sampling import voxel_cells
 from spoonful.files import json_ready, write_whole
 from spoonful.geometry import Pose, hat
@@ -220,7 +221,7 @@ def _write_scan(file: Path, path: Path, pose: Pose, scale: float) -> tuple[Path,
     suffix = file.suffix.lower() if kind is not None and kind.write else ".ply"
     target = path.with_name(f"{path.name}{suffix}")
     if isinstance(shape, Mesh):
-        if not FORMATS[suffix].meshes:
+        if not FORMATS[suffix].meshes or DIGITS in lost(target, shape):
             target = path.with_name(f"{path.name}.ply")
         write_mesh(target, shape)
     else:

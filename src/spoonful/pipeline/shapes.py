@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud, Mesh
 from spoonful.data.clouds.splats import grown, is_splats, turned
+from spoonful.data.clouds.types import needs_float64
 from spoonful.geometry import Pose
 from spoonful.geometry.exact import rotate
 from spoonful.pipeline.posetext import quaternion
@@ -82,7 +83,4 @@ def _moved(points: Tensor, pose: Pose) -> Tensor:
     result = torch.empty_like(points, dtype=torch.float64)
     for part, given in zip(result.split(_PORTION), points.split(_PORTION), strict=True):
         part.copy_(pose.apply(given.to(torch.float64)))
-    low, high = result.aminmax(dim=0)
-    extent = float((high - low).max())
-    rounding = float(torch.maximum(high, -low).max()) * 2**-24
-    return result if rounding > 1e-5 * extent else result.to(points.dtype)
+    return result if needs_float64(result) else result.to(points.dtype)

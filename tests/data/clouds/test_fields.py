@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from data.clouds.e57_file import e57_file
 from data.clouds.seeds import PTS, PTX, small_cloud
-from spoonful.data.clouds import Cloud, CloudFileError, lost, read, write_cloud, write_mesh
+from spoonful.data.clouds import Cloud, CloudFileError, Mesh, lost, read, write_cloud, write_mesh
 from spoonful.geometry import Pose
 from spoonful.pipeline.shapes import moved, scaled
 from view.helpers import turn
@@ -150,6 +151,15 @@ def test_columns_go_from_one_format_to_another_or_are_named(tmp_path: Path) -> N
     assert lost("b.las", labelled("")) == ["intensity", "label", "time"]
     with pytest.raises(CloudFileError, match=r"b\.e57: E57 is read but not written; choose \.ply"):
         write_cloud(tmp_path / "b.e57", small_cloud())
+
+
+def test_only_stl_loses_the_digits_of_map_coordinates() -> None:
+    near = Mesh(torch.rand(9, 3, dtype=torch.float64), torch.arange(9).reshape(3, 3))
+    far = replace(near, vertices=near.vertices + 5.4e6)
+    assert lost("b.stl", near) == []
+    assert lost("b.stl", far) == ["digits of large coordinates"]
+    for suffix in (".ply", ".obj", ".off", ".gltf", ".glb"):
+        assert lost(f"b{suffix}", far) == []
 
 
 def test_columns_without_a_name_are_kept_or_named_as_lost(tmp_path: Path) -> None:

@@ -39,6 +39,17 @@ def finite_rows(points: Tensor) -> Tensor:
     return torch.cat([part.isfinite().all(-1) for part in points.split(1 << 20)])
 
 
+def needs_float64(points: Tensor) -> bool:
+    """True if float32 would round (N, 3) points by more than a hundred thousandth of their extent.
+
+    >>> needs_float64(torch.rand(9, 3).double()), needs_float64(torch.rand(9, 3).double() + 5.4e6)
+    (False, True)
+    """
+    low, high = points.aminmax(dim=0)
+    extent = float((high - low).max())
+    return float(torch.maximum(high, -low).max()) * 2**-24 > 1e-5 * extent
+
+
 class CloudFileError(ValueError):
     """A file is malformed; the message begins with its name."""
 

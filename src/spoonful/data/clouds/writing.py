@@ -7,8 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from spoonful.data.clouds.formats import FORMATS, format_of, function
-from spoonful.data.clouds.types import STANDARD, Cloud, CloudFileError, Mesh, Tell, quiet
+from spoonful.data.clouds.types import (
+    STANDARD,
+    Cloud,
+    CloudFileError,
+    Mesh,
+    Tell,
+    needs_float64,
+    quiet,
+)
 from spoonful.files import replacing, write_whole
+
+DIGITS = "digits of large coordinates"
+"""The name in `lost` for the rounding of coordinates far from the origin to float32."""
 
 
 def write_cloud(
@@ -48,7 +59,7 @@ def write_cloud(
 def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None = None) -> None:
     """Write a mesh to a ply, obj, off, stl, gltf or glb file; otherwise as `write_cloud`.
 
-    off and stl have no place for the colours of vertices.
+    off and stl have no place for the colours of vertices, and stl rounds positions to float32.
     """
     path = Path(path)
     if len(mesh.faces) == 0:
@@ -60,7 +71,7 @@ def write_mesh(path: str | os.PathLike[str], mesh: Mesh, *, encoding: str | None
 
 
 def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
-    """The names of the columns of a cloud or mesh that a format cannot store.
+    """The names of what a format cannot store of a cloud or mesh, such as its colours.
 
     >>> import torch
     >>> lost("a.off", Cloud(torch.eye(3), normals=torch.eye(3)))
@@ -74,6 +85,8 @@ def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
         names.append("normals")
     if shape.colors is not None and not kind.colors:
         names.append("colors")
+    if kind.name == "STL" and isinstance(shape, Mesh) and needs_float64(shape.vertices):
+        names.append(DIGITS)
     las = hasattr(shape.header, "vlrs")
     if not kind.fields or (kind.module == "las" and not las):
         names += [name for name in shape.fields if name.lower() not in STANDARD]
