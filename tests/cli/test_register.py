@@ -390,7 +390,9 @@ def test_a_table_of_pairs(
     assert (told["failed"], "index" in told) == (int(bad), False)
     assert run([*words, "--reports"]) == (3 if bad else 0)
     page = Path("results/reports/index.html")
-    assert f"wrote {page}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    for path in (Path("results/results.csv"), Path("results/results.json"), page):
+        assert f"wrote {path}\n" in said
     assert f"{len(names)} pairs registered" in page.read_text()
     assert run([*words, "--reports", "--json"]) == (3 if bad else 0)
     assert json.loads(capsys.readouterr().out)["index"] == str(page)

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import torch
 
 from pipeline.standins import IDENTITY, aligned, log, quick
 from spoonful.data.clouds import Cloud, write_cloud
 from spoonful.locking import FolderInUse
-from spoonful.pipeline import parts, runner
+from spoonful.pipeline import Alignment, parts, runner
 from spoonful.pipeline.batches import read_pairs, register_pairs
 from spoonful.pipeline.parts import COLUMNS, register_pair
 from spoonful.pipeline.runner import Request
@@ -251,8 +252,24 @@ def test_a_source_in_another_unit_is_brought_to_the_targets(
     assert register_pair(pair)["status"] == "doubtful"
     page = tmp_path / "a.html"
     pair = replace(pair, scale=0.001, report=str(page), up="y")
-    assert register_pair(pair)["status"] == "confident"
+    row = register_pair(pair)
+    assert row["status"] == "confident"
+    assert (row["source_scale"], row["scale"]) == (0.001, 1.0)
     assert Page(page).payload["up"] == "y"
+
+
+def test_a_scale_that_is_found_is_in_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(*clouds: object, **options: object) -> Alignment:
+        return replace(aligned(*clouds, **options), scale=2.0, scale_deviation=0.004)
+
+    write_cloud(tmp_path / "a.xyz", Cloud(box()))
+    monkeypatch.setattr(runner, "register", found)
+    path = str(tmp_path / "a.xyz")
+    row = register_pair(Request(path, path, scale="auto"))
+    assert (row["scale"], row["scale_deviation"]) == (2.0, 0.004)
+    assert torch.tensor(row["T_target_source"])[:3, :3].det() == pytest.approx(8)
 
 
 def test_a_report_that_cannot_be_written_keeps_the_pose(

@@ -29,7 +29,7 @@ from spoonful.cli.register import (
     check_inputs,
 )
 from spoonful.pipeline.alignment import share_text
-from spoonful.pipeline.batches import read_pairs, register_pairs
+from spoonful.pipeline.batches import RESULTS, read_pairs, register_pairs
 from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.parts import Row
 from spoonful.training.schedule import duration
@@ -101,8 +101,9 @@ def batch_command(
         typer.echo(json.dumps({"pairs": len(rows), **numbers, **written}, indent=1))
     else:
         _show(rows, numbers)
-        for path in filter(None, (out / "results.csv", page)):
-            typer.echo(f"wrote {path}")
+        for path in (*(out / name for name in RESULTS), page):
+            if path is not None and path.exists():
+                typer.echo(f"wrote {path}")
     if counts["confident"] < len(rows):
         raise typer.Exit(DOUBTFUL)
 

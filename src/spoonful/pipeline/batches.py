@@ -42,6 +42,7 @@ J = TypeVar("J", bound=Job)
 OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale", "device")
 # Processes at a time on a GPU by default: each takes about a gigabyte of its memory.
 GPU_WORKERS = 4
+RESULTS = ("results.csv", "results.json", "results.parquet")
 TEXTS = ("id", "source", "target", "status", "message", "method")
 
 
