@@ -647,8 +647,8 @@ def test_one_process_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
         align([tmp_path], tmp_path / "out", workers=1)
 
 
-def test_the_folder_is_held_while_the_command_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_folder_is_held_while_the_command_writes_until_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from spoonful.cli import align as command
 
@@ -662,6 +662,7 @@ def test_the_folder_is_held_while_the_command_writes(
     for k in range(2):
         write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
     assert run(["align", str(tmp_path), "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "stopped; run the same command to resume\n"
 
 
 @pytest.mark.slow

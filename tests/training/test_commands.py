@@ -42,6 +42,20 @@ def test_mistakes_are_one_line(tmp_path, flags, capsys):
     )
 
 
+def test_ctrl_c_before_the_first_step_is_one_line(tmp_path, flags, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    from spoonful.cli.app import run
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(corpora, "load", interrupted)
+    command = ["quick", *flags, "--out", str(tmp_path / "run")]
+    for call in (main, lambda words: run(["train", *words])):
+        assert call(command) == 130
+        assert capsys.readouterr().err == "stopped; run the same command to resume\n"
+
+
 @pytest.mark.slow
 def test_who_waits_for_a_training_hears_that_a_signal_stopped_it(tmp_path, flags, monkeypatch):
     pytest.importorskip("typer")

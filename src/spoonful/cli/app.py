@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -32,6 +33,9 @@ from spoonful.cli.answer import printable
 from spoonful.geometry import kernels
 from spoonful.version import __version__
 from spoonful.workers import STOPPED
+
+# Commands that keep what they have done when they are stopped.
+RESUMABLE = ("align", "batch", "sweep", "train")
 
 app = typer.Typer(
     name="spoonful",
@@ -109,9 +113,26 @@ def as_help(docstring: str | None) -> str:
     )
 
 
+def told(callback: Callable[..., Any], advice: str) -> Callable[..., Any]:
+    """The command that prints a line and exits when Ctrl-C stops it."""
+
+    @functools.wraps(callback)
+    def call(*values: Any, **options: Any) -> Any:
+        try:
+            return callback(*values, **options)
+        except KeyboardInterrupt:
+            print(f"stopped{advice}", file=sys.stderr)
+            raise typer.Exit(STOPPED) from None
+
+    return call
+
+
 for group in (app, data.app, models.app):
     for command in group.registered_commands:
+        assert command.callback is not None
         command.help = as_help(command.callback.__doc__)
+        again = "; run the same command to resume" if command.name in RESUMABLE else ""
+        command.callback = told(command.callback, again)
 assert app.registered_callback is not None
 app.registered_callback.help = as_help(root.__doc__)
 

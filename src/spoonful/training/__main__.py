@@ -17,6 +17,7 @@ from pathlib import Path
 
 from spoonful.training.command import HELP, configure, run_one
 from spoonful.training.trainer import TrainingFailed
+from spoonful.workers import STOPPED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             corpus=options.data,
         )
         return run_one(config, options.out, limit=limit, quiet=options.quiet)
+    except KeyboardInterrupt:  # before the first step, or a second one
+        print("stopped; run the same command to resume", file=sys.stderr)
+        return STOPPED
     except (ValueError, OSError, ImportError, TrainingFailed) as error:
         if options.debug:
             raise
