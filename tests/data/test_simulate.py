@@ -222,6 +222,11 @@ def test_the_command_writes_scans_that_fit_their_poses(tmp_path: Path) -> None:
     for pair in facts["pairs"]:
         assert 0 < pair["overlap"] <= 1
         assert pair["ambiguous"] in (False, True)
+    (tmp_path / "scan-mine.ply").touch()
+    told[told.index("3")] = "2"
+    assert CliRunner().invoke(app, told).exit_code == 0
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["scan-000.ply", "scan-001.ply", "scan-mine.ply", "scene.json"]
     several = tmp_path / "several"
     told = ["simulate", str(several), "--scenes", "2", "--detail", "0.2", "--apart"]
     assert CliRunner().invoke(app, told).exit_code == 0

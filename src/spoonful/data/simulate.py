@@ -206,11 +206,18 @@ def simulate(
 
 
 def write_simulated(folder: Path, made: Simulated) -> Path:
-    """Write scans as `scan-000.ply` and so on, and what is known of them as `scene.json`."""
+    """Write scans as `scan-000.ply` and so on, and what is known of them as `scene.json`.
+
+    If the folder has a `scene.json`, its further scans are removed.
+    """
     check_folder("folder", folder)
+    scene = folder / "scene.json"
     names = [f"scan-{k:03d}.ply" for k in range(len(made.clouds))]
     for name, cloud in zip(names, made.clouds, strict=True):
         write_cloud(folder / name, Cloud(cloud.points.float()))
+    further = (folder / f"scan-{k:03d}.ply" for k in itertools.count(len(names)))
+    for old in itertools.takewhile(Path.is_file, further if scene.is_file() else ()):
+        old.unlink()
     facts = {
         "kind": made.kind,
         "sensor": made.sensor,
@@ -232,7 +239,7 @@ def write_simulated(folder: Path, made: Simulated) -> Path:
             if made.overlap[i, j] > 0
         ],
     }
-    return write_whole(folder / "scene.json", json.dumps(facts, indent=1))
+    return write_whole(scene, json.dumps(facts, indent=1))
 
 
 # --- casting ----------------------------------------------------------------------------------
