@@ -8,7 +8,7 @@ derivative of `s R source_i + t` by the pose, and N the Hessian at the minimum,
 For matched points N follows from the moments (`fit_hessian`). For point-to-plane fits e_i is one
 number, the distance along the normal.
 
-**Frames and order**, stated here and nowhere else. A small change of the pose is the 6-vector
+**Frames and order**. A small change of the pose is the 6-vector
 xi = (omega, v): a turn and a shift in the *source* frame, R' = R exp(hat omega), t' = t + R v. It
 has the turn first, in radians, then the shift, in the unit of the points; a similarity adds the
 relative change of its scale, s' = s exp(sigma), as the seventh. That is GTSAM's convention
@@ -56,8 +56,10 @@ def covariance(
             their squares.) None estimates one value for each cloud from the residuals.
 
     Returns:
-        (..., 6, 6), or (..., 7, 7) for a `Similarity`; see the module for order and frame. Zero
-        along what the points do not determine.
+        (..., 6, 6): the turn first, in radians about x, y, z, then the shift, both in the source's
+        axes, `R' = R exp(hat omega)` and `t' = t + R v`, as in GTSAM; `to_ros` converts. For a
+        `Similarity` (..., 7, 7), with the relative change of the scale last. Zero along what the
+        points do not determine.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> source = torch.randn(1000, 3, generator=generator)
@@ -112,6 +114,12 @@ def plane_covariance(
 
     Returns:
         As `covariance`. Zero along what the planes leave free (a floor fixes no shift along it).
+
+    >>> floor = torch.tensor([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    >>> up = torch.tensor([[0.0, 0, 1]]).expand(4, 3)
+    >>> found = plane_covariance(floor, floor, up, Pose.identity(), noise=0.1)
+    >>> found.diagonal() > 0  # turns about x and y and the height are known
+    tensor([ True,  True, False, False, False,  True])
     """
     points, n, pose = plane_inputs(source, target, normals, weights, mask, pose)
     x, y, w, unit, _ = points

@@ -109,6 +109,14 @@ def plane_minimum(
 
     Returns:
         `Pose`, differentiable by `source`, `target`, `normals` and `weights`.
+
+    >>> target = torch.cat([torch.eye(3), torch.zeros(3, 3)])
+    >>> normals = torch.eye(3).roll(1, 0).repeat(2, 1)  # of three walls, two points on each
+    >>> source = target.clone().requires_grad_()
+    >>> pose = plane_minimum(source, target, normals, Pose.identity())
+    >>> pose.translation[2].backward()
+    >>> source.grad[:, 2].sum().round(decimals=4)  # a source that rises moves the pose down
+    tensor(-1.)
     """
     points, n, pose = plane_inputs(source, target, normals, weights, mask, pose.detach())
     return _result(points, *_minimum(*points[:2], n, points.weights, *pose))

@@ -75,7 +75,7 @@ def gram_schmidt(matrix: Tensor) -> Tensor:
 
     The first column is normalised, the second made orthogonal to it and normalised, the third is
     their cross product. Unlike a projection by SVD it is smooth at rotations, which is where the
-    refinement uses it. The third column of `matrix` is not looked at.
+    refinement uses it. The third column of `matrix` is ignored.
 
     Args:
         matrix: (..., 3, 3) with independent first two columns (otherwise the result is NaN).
