@@ -244,26 +244,44 @@ def test_a_pose_without_matches_stays_where_it_is():
     assert float(found.translation[1, 0].abs()) < 0.05
 
 
-def test_points_before_what_a_sensor_saw_are_looked_through():
-    grid = torch.linspace(-10, 10, 61)
+def wall_at(distance, points=61, half=10.0):
+    grid = torch.linspace(-half, half, points)
     y, z = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))
-    wall = torch.stack([torch.full_like(y, 20.0), y, z], 1)
-    view = View(wall, torch.zeros(3))
+    return torch.stack([torch.full_like(y, distance), y, z], 1)
+
+
+def view_of(points, normal=(1.0, 0, 0)):
+    normals = torch.tensor(normal).expand_as(points)
+    return View(Index(points), normals, points, torch.zeros(3))
+
+
+def test_points_before_what_a_sensor_saw_are_looked_through():
+    view, other = view_of(wall_at(20.0)), view_of(wall_at(20.0, half=4.0))
     shifts = torch.tensor([[0.0, 0, 0], [-8, 0, 0], [8, 0, 0], [-40, 0, 0]])
     poses = Pose(torch.eye(3).expand(4, 3, 3), shifts)
-    on, before, behind, backwards = view.through(0.4 * wall + torch.tensor([12.0, 0, 0]), poses)
+    on, before, behind, backwards = view.through(other, poses)
     assert on == behind == backwards == 0
     assert before == 1
 
 
 def test_a_sensor_looks_through_a_gap_of_eight_degrees():
-    grid = torch.linspace(-10, 10, 201)
-    y, z = (part.flatten() for part in torch.meshgrid(grid, grid, indexing="ij"))
-    wall = torch.stack([torch.full_like(y, 20.0), y, z], 1)
-    gap = (y.abs() < 1.4) & (z.abs() < 8)
-    view = View(wall * torch.where(gap, 2.0, 1.0).unsqueeze(1), torch.zeros(3))
+    wall = wall_at(20.0, 201)
+    gap = (wall[:, 1].abs() < 1.4) & (wall[:, 2].abs() < 8)
+    view = view_of(wall * torch.where(gap, 2.0, 1.0).unsqueeze(1))
     here = Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
-    assert float(view.through(wall[gap], here)) > 0.3
+    assert float(view.through(view_of(wall[gap]), here)) > 0.3
+
+
+def test_single_points_and_surfaces_along_rays_are_not_solid():
+    view, here = view_of(wall_at(20.0)), Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
+    # Some points fly before the wall, far from each other.
+    flying = wall_at(20.0, points=21)
+    flying[::110] *= 0.6
+    assert float(view.through(view_of(flying), here)) == 0
+    # A surface along the rays is what a sensor measures between a near and a far thing.
+    along = wall_at(12.0, half=2.0)
+    assert float(view.through(view_of(along), here)) == 1
+    assert float(view.through(view_of(along, normal=(0.0, 0, 1)), here)) == 0
 
 
 @pytest.mark.parametrize("sensor", ["camera", "lidar"])

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.icp import FEWEST, Matches, plane_step, tukey
+from spoonful.neighbors import Index
 
 # What the points do not determine stays as it is, see `plane_step`.
 DAMPING = 1e-4
@@ -28,6 +29,10 @@ _APART = 2.0
 _FAR = 7
 # Rows of a sensor's view; it has twice as many columns.
 _ROWS = 128
+# Points are solid if this many of so many neighbours, within so many voxels, are as they are,
+_TOGETHER, _BESIDE, _REACH = 4, 6, 3.0
+# and if the cosine of the angle between their normal and their ray is larger than this.
+_FACING = 0.2
 # Cells of a field at most; larger scans get larger cells.
 _MOST_CELLS = 2_000_000
 
@@ -86,17 +91,19 @@ def _nearest_cell(taken: Tensor) -> Tensor:
 
 
 class View:
-    """The depth map of a sensor: the distance of the nearest point in each direction.
+    """A scan as its sensor saw it: how far it saw in each direction, and which points are solid.
 
     Args:
-        points: (N, 3) of the scan.
+        grid: (N, 3) points of the scan.
+        normals: (N, 3) of either sign.
+        fine: (F, 3) more points of it, for the depth map.
         eye: (3,) where the sensor was.
     """
 
-    def __init__(self, points: Tensor, eye: Tensor) -> None:
-        self.eye = eye
-        cell, away = self._cells(points)
-        nearest = points.new_full((_ROWS * 2 * _ROWS,), torch.inf)
+    def __init__(self, grid: Index, normals: Tensor, fine: Tensor, eye: Tensor) -> None:
+        self.points, self.eye = grid.points, eye
+        cell, away = self._cells(fine)
+        nearest = fine.new_full((_ROWS * 2 * _ROWS,), torch.inf)
         nearest.scatter_reduce_(0, cell, away, "amin")
         self.known = nearest.isfinite()
         # The nearest of a cell and those around it, so that no edge of a surface is seen through.
@@ -104,6 +111,12 @@ class View:
         image = torch.cat([image[..., -1:], image, image[..., :1]], -1)
         around = torch.nn.functional.max_pool2d(image, 3, stride=1, padding=(1, 0))
         self.nearest = -around.flatten()
+        # At an edge a sensor measures points between the near and the far surface, along its rays.
+        ray = torch.nn.functional.normalize(self.points - eye, dim=-1)
+        self.facing = (ray * normals).sum(-1).abs() > _FACING
+        beside = grid.k_nearest(self.points, min(_BESIDE + 1, len(self.points)), reach=_REACH)
+        self.beside = beside.index[:, 1:]
+        self.near = beside.squared_distance[:, 1:].isfinite()
 
     def _cells(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """The cell of the image that each place (..., 3) is in, and its distance from the eye."""
@@ -114,16 +127,18 @@ class View:
         cell = row.long().clamp(0, _ROWS - 1) * 2 * _ROWS + column.long().clamp(0, 2 * _ROWS - 1)
         return cell, torch.hypot(flat, z)
 
-    def through(self, points: Tensor, pose: Pose) -> Tensor:
-        """(H,) the share of points, moved by each pose, that lie where the sensor looked through.
+    def through(self, other: View, pose: Pose) -> Tensor:
+        """(H,) the share of another scan, moved by each pose, that lies where this sensor saw far.
 
-        They are nearer than everything that the sensor saw in that direction, by two voxels and a
-        twentieth of the distance.
+        Its points are nearer than everything that the sensor saw in that direction, by two voxels
+        and a twentieth of the distance. They count if they are solid: their neighbours are nearer,
+        too, and they are not along the rays of their own sensor.
         """
-        moved = points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+        moved = other.points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
         cell, away = self._cells(moved)
-        seen = self.known[cell] & (away < 0.95 * self.nearest[cell] - 2)
-        return seen.float().mean(-1)
+        before = self.known[cell] & (away < 0.95 * self.nearest[cell] - 2)
+        together = (before[:, other.beside] & other.near).sum(-1) >= _TOGETHER
+        return (before & together & other.facing).float().mean(-1)
 
 
 class Fit(NamedTuple):

@@ -36,8 +36,8 @@ _SAME = 2.0
 _SHORT_LIST = 24
 # The power of the agreement: 10 % that disagree cost a third of the score.
 _AGREEING = 4
-# The power of the share outside free space: 5 % inside it cost 40 % of the score.
-_OPAQUE = 10
+# The power of the share outside free space: 1 % inside it costs 40 % of the score.
+_OPAQUE = 50
 # Points of the source that a pose is settled with.
 _SETTLE_POINTS = 1000
 
@@ -83,10 +83,10 @@ class Judged:
             halved.
         agreement: (H,) of the voxels of either scan that come near the other, the share that lies
             on its surface.
-        through: (H,) the share of either scan that lies where the other's sensor looked through,
-            the larger one; zero if no sensor is known.
-        score: (H,) between 0 and 1, poses are sorted by it: the share of matches that agree, times
-            powers of `agreement` and of the share outside free space.
+        through: (H,) the share of either scan that is solid where the other's sensor looked
+            through, the larger one; zero if no sensor is known.
+        fit: (H,) between 0 and 1: the share of matches that agree, times a power of `agreement`.
+        score: (H,) `fit` times a power of the share outside free space; poses are sorted by it.
     """
 
     pose: Pose
@@ -95,6 +95,7 @@ class Judged:
     common: Tensor
     agreement: Tensor
     through: Tensor
+    fit: Tensor
     score: Tensor
 
     def select(self, keep: Tensor) -> Judged:
@@ -106,6 +107,7 @@ class Judged:
             self.common[keep],
             self.agreement[keep],
             self.through[keep],
+            self.fit[keep],
             self.score[keep],
         )
 
@@ -141,12 +143,10 @@ class Search:
             source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
-        self.source_view: View | None = None
-        self.target_view: View | None = None
+        self.views: list[View] = []
         # Both or none: two files of one device are alike; one alone may look like a scan by chance.
         if pair.source.eye is not None and pair.target.eye is not None:
-            self.source_view = View(pair.source.fine.points, pair.source.eye)
-            self.target_view = View(pair.target.fine.points, pair.target.eye)
+            self.views = [_view(pair.source, pair.source.eye), _view(pair.target, pair.target.eye)]
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Settle the proposed poses, of which there is at least one, and rank them."""
@@ -185,15 +185,12 @@ class Search:
         # One voxel more, so that contact at a few points does not count as agreement.
         agreement = near / (near + off + 1)
         through = torch.zeros_like(agreement)
-        for view, points, way in (
-            (self.target_view, source.points, pose),
-            (self.source_view, target.points, pose.inverse()),
-        ):
-            if view is not None:
-                through = torch.maximum(through, view.through(points, way))
-        score = support / max(1, len(self.evidence.source))
-        score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
-        return Judged(pose, names, support, near, agreement, through, score)
+        if self.views:
+            here, onto = self.views
+            through = torch.maximum(onto.through(here, pose), here.through(onto, pose.inverse()))
+        fit = support / max(1, len(self.evidence.source)) * agreement**_AGREEING
+        score = fit * (1 - through) ** _OPAQUE
+        return Judged(pose, names, support, near, agreement, through, fit, score)
 
     def with_estimated_normals(self) -> Search:
         """The same search, which measures poses by estimated normals of either sign.
@@ -218,6 +215,10 @@ class Search:
 def describe(scan: Scan) -> Description:
     """Describe one scan for the search, independently of the other scan."""
     return Description(surroundings(scan), Field(scan.points, scan.normals))
+
+
+def _view(scan: Scan, eye: Tensor) -> View:
+    return View(scan.grid, scan.estimated, scan.fine.points, eye)
 
 
 def surroundings(scan: Scan) -> Tensor:
