@@ -7,6 +7,7 @@ Each row is a pair from above, in the frame of the target: as it should be, and 
 
 from __future__ import annotations
 
+import argparse
 import math
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def upright(made: Simulated, pose: Pose) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     figure, axes = plt.subplots(len(PAIRS), 2, figsize=(8, 2.6 * len(PAIRS)), squeeze=False)
     for row, (kind, sensor, seed, what) in zip(axes, PAIRS, strict=True):
         made = simulate(kind, sensor, seed=seed)
