@@ -23,7 +23,7 @@ from spoonful.geometry import Pose, kabsch
 # Matches compared in all pairs: the time grows with the cube of their number.
 _MOST_MATCHES = 1200
 # Half the number of groups that are formed, and the matches of each besides its seed.
-_SEEDS, _MEMBERS = 256, 12
+_SEEDS, _MEMBERS = 128, 12
 # Rows of a symmetric product that are computed at once on the CPU.
 _BLOCK = 200
 # How far cosines of angles between normals, and of normals with lines, may differ.
