@@ -12,7 +12,6 @@ from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline.alignment import CONFIDENT
-from spoonful.pipeline.auto import ranked
 from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
@@ -119,39 +118,10 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
         search.measure(Pose(torch.eye(3).expand(2, 3, 3), shifts)),
         agreement=torch.tensor([0.75, agreement]),
         common=torch.tensor([100.0, common]),
-        fit=torch.tensor([1.0, score]),
+        score=torch.tensor([1.0, score]),
     )
     found = rivals_of(search.pair, judged)
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
-
-
-@pytest.mark.parametrize(("through", "first"), [(0.0, 0.0), (0.02, 40.0)])
-def test_of_equal_poses_the_start_is_taken_unless_free_space_contradicts_it(through, first):
-    cloud = Cloud(lumpy(3000, seed=0))
-    search = Search(prepare(cloud, cloud))
-    shifts = torch.tensor([[40.0, 0, 0], [0.0, 0, 0]])
-    judged = replace(
-        search.measure(Pose(torch.eye(3).expand(2, 3, 3), shifts), ("a", "b")),
-        through=torch.tensor([0.0, through]),
-        fit=torch.tensor([0.5, 0.5]),
-        score=torch.tensor([0.5, 0.2]),
-    )
-    search.judge = lambda proposals: judged
-    found = ranked(search, [], Pose.identity(dtype=torch.float64)).judged
-    assert float(found.pose.translation[0, 0]) == first
-
-
-def test_a_rival_that_free_space_contradicts_is_still_a_rival():
-    """If two scans share nothing, the best pose is the one that free space contradicts least."""
-    cloud = Cloud(lumpy(3000, seed=0))
-    search = Search(prepare(cloud, cloud))
-    shifts = torch.tensor([[0.0, 0, 0], [40.0, 0, 0]])
-    judged = replace(
-        search.measure(Pose(torch.eye(3).expand(2, 3, 3), shifts)),
-        fit=torch.tensor([0.5, 0.6]),
-        score=torch.tensor([0.5, 0.1]),
-    )
-    torch.testing.assert_close(rivals_of(search.pair, judged), torch.tensor([0.0, 1.0]))
 
 
 def test_free_axes_have_no_precision_and_the_others_keep_theirs():

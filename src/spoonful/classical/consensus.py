@@ -22,8 +22,8 @@ from spoonful.geometry import Pose, kabsch
 
 # Matches compared in all pairs: the time grows with the cube of their number.
 _MOST_MATCHES = 1200
-# Half the number of groups that are formed, and the matches of each besides its seed.
-_SEEDS, _MEMBERS = 128, 12
+# Groups that are formed, and the matches of each besides its seed.
+_SEEDS, _MEMBERS = 256, 12
 # Rows of a symmetric product that are computed at once on the CPU.
 _BLOCK = 200
 # How far cosines of angles between normals, and of normals with lines, may differ.
@@ -52,10 +52,8 @@ def consensus(
 ) -> Hypotheses:
     """Poses that groups of compatible matches agree on.
 
-    Half of the seeds are the best connected matches. Those often agree on one pose and its
-    neighbours, so the other half is chosen evenly from the rest. Each seed and the matches that
-    share most of its compatible ones make a group, whose Kabsch pose is refined once with all
-    matches near it.
+    The best connected matches are seeds. Each seed and the matches that share most of its
+    compatible ones make a group, whose Kabsch pose is refined once with all matches near it.
 
     Args:
         source: (K, 3), matched points; best first: of very many the first 1,200 are used.
@@ -93,8 +91,7 @@ def consensus(
         target_normals=None if target_normals is None else target_normals[:_MOST_MATCHES],
     )
     common = _common(agree)
-    best, rest = common.sum(1).argsort(descending=True).tensor_split([_SEEDS])
-    seed = torch.cat([best, rest[:: max(1, len(rest) // _SEEDS)][:_SEEDS]])
+    seed = common.sum(1).topk(min(_SEEDS, len(source))).indices
     ranked = common[seed].topk(min(_MEMBERS, len(source) - 1))
     weight = ranked.values / ranked.values[:, :1].clamp_min(1e-9)
     index = torch.cat([seed[:, None], ranked.indices], 1)

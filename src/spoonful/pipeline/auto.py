@@ -25,7 +25,6 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
     AS_GOOD,
-    CONTRADICTED,
     FitStatistics,
     Freedom,
     confidence_of,
@@ -229,7 +228,7 @@ def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
 
     A bottle that stands in about the right place is not turned upside down.
     """
-    alike = (rivals_of(pair, judged) >= AS_GOOD) & (judged.through <= CONTRADICTED)
+    alike = rivals_of(pair, judged) >= AS_GOOD
     alike[0] = True
     home = alike & ~different(pair, judged.pose, pair.frame.pose_in(start))
     return judged.select((~home).int().argsort(stable=True)) if bool(home.any()) else judged
@@ -261,7 +260,7 @@ def _reason(search: Search, fit: FitStatistics) -> str:
         f"{fit.exactness:.0%} of the points there are within half a voxel of the other cloud"
     )
     if fit.rivals and max(fit.rivals) > 0:
-        words += f"; the next best pose that differs fits {max(fit.rivals):.0%} as well"
+        words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"
     return f"{words}."
 
 

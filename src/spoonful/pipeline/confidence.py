@@ -15,11 +15,11 @@ from spoonful.pipeline.field import meet
 from spoonful.pipeline.prepare import Pair, size_of
 from spoonful.pipeline.search import Judged, Search
 
-# Another pose with this much of the best one's fit fits as well.
+# Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
-# and this much of its fit.
+# and this much of its score.
 _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
@@ -32,7 +32,7 @@ _FEW = 150
 # Scans that have less than this in common hardly touch.
 _TOUCH = 0.03
 # A larger solid share of a scan than this in the other sensor's free space contradicts a pose.
-CONTRADICTED = 0.003
+_THROUGH = 0.003
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
@@ -69,7 +69,7 @@ class FitStatistics(NamedTuple):
         agreement: of the voxels that come near the other scan, the share that lies on it.
         exactness: how exactly the surfaces coincide, see `exactness_of`.
         share: the part of the smaller scan that lies on the other one.
-        rivals: how well clearly different poses fit, each over the best pose's fit.
+        rivals: the scores of clearly different poses, each over the best pose's score.
         loose: true if little fixes the pose: few points, hardly any common surface, a bare one or
             one that lets it slide or turn, or points in free space.
         through: the share of a scan that is solid where the other's sensor looked through.
@@ -104,7 +104,7 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
         loose=(
             min(sizes) < _FEW
             or float(best.common[0]) < _TOUCH * min(sizes)
-            or float(judged.through[0]) > CONTRADICTED
+            or float(judged.through[0]) > _THROUGH
             or freedom != Freedom()
         ),
         through=float(judged.through[0]),
@@ -145,17 +145,16 @@ def most_exact_first(pair: Pair, judged: Judged) -> Judged:
 
 
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
-    """(H,) each pose's fit over the first one's, at most 1; 0 for poses that are about the first.
+    """(H,) each pose's score over the first one's, and 0 for poses that are about the first.
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
-    symmetric object chance decides which matches are found. Free space does not count: if two scans
-    share nothing, the best pose is only the one that it contradicts least.
+    symmetric object chance decides which matches are found.
     """
-    best = judged.fit[0].clamp_min(torch.finfo(judged.fit.dtype).tiny)
-    ratio = (judged.fit / best).clamp_max(1.0)
+    best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
+    ratio = judged.score / best
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
     equal &= judged.common > _SAME_SURFACE * judged.common[0]
-    ratio = ratio.masked_fill(equal, 1.0)
+    ratio = ratio.where(~equal, ratio.clamp_min(1.0))
     return ratio.where(different(pair, judged.pose, judged.pose.at(0)), 0.0)
 
 
@@ -174,8 +173,8 @@ def confidence_of(fit: FitStatistics) -> float:
     """The estimated probability that a pose with these statistics is right, between 0 and 1.
 
     The product of two probabilities. That the right pose was found at all is a logistic function
-    of `features_of`. That it is this one and not a rival depends on their fits f, as
-    f_1^g / (f_1^g + f_2^g + ...). A rival with `AS_GOOD` of the best fit is its equal. The
+    of `features_of`. That it is this one and not a rival depends on their scores s, as
+    s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is its equal. The
     constants are fitted together, see docs/limits.md. A pose that little holds, or that has an
     equal, is never called confident.
 
@@ -198,10 +197,10 @@ def confidence_of(fit: FitStatistics) -> float:
 def features_of(fit: FitStatistics) -> tuple[float, ...]:
     """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; and one.
 
-    The excess is over `CONTRADICTED`, and at most 0.1: edges and noise explain what is below.
+    The excess is over `_THROUGH`, and at most 0.1: edges and noise explain what is below.
     """
     shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
-    excess = min(max(fit.through - CONTRADICTED, 0.0), 0.1)
+    excess = min(max(fit.through - _THROUGH, 0.0), 0.1)
     return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, excess, 1.0
 
 
@@ -334,7 +333,7 @@ def warnings_of(
             "bare geometry: the common surface is hardly more than three planes, "
             "and planes fit in many places"
         )
-    if fit.through > CONTRADICTED:
+    if fit.through > _THROUGH:
         found.append(
             f"free space: {fit.through:.1%} of a scan lies where the other sensor saw empty space; "
             "the pose is wrong, something moved, or a sensor was not at the origin of its file"

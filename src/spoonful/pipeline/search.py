@@ -36,8 +36,8 @@ _SAME = 2.0
 _SHORT_LIST = 24
 # The power of the agreement: 10 % that disagree cost a third of the score.
 _AGREEING = 4
-# The power of the share outside free space: 1 % inside it costs 40 % of the score.
-_OPAQUE = 50
+# The power of the share outside free space: 5 % inside it cost 40 % of the score.
+_OPAQUE = 10
 # Points of the source that a pose is settled with.
 _SETTLE_POINTS = 1000
 
@@ -85,8 +85,8 @@ class Judged:
             on its surface.
         through: (H,) the share of either scan that is solid where the other's sensor looked
             through, the larger one; zero if no sensor is known.
-        fit: (H,) between 0 and 1: the share of matches that agree, times a power of `agreement`.
-        score: (H,) `fit` times a power of the share outside free space; poses are sorted by it.
+        score: (H,) between 0 and 1, poses are sorted by it: the share of matches that agree, times
+            powers of `agreement` and of the share outside free space.
     """
 
     pose: Pose
@@ -95,7 +95,6 @@ class Judged:
     common: Tensor
     agreement: Tensor
     through: Tensor
-    fit: Tensor
     score: Tensor
 
     def select(self, keep: Tensor) -> Judged:
@@ -107,7 +106,6 @@ class Judged:
             self.common[keep],
             self.agreement[keep],
             self.through[keep],
-            self.fit[keep],
             self.score[keep],
         )
 
@@ -188,9 +186,9 @@ class Search:
         if self.views:
             here, onto = self.views
             through = torch.maximum(onto.through(here, pose), here.through(onto, pose.inverse()))
-        fit = support / max(1, len(self.evidence.source)) * agreement**_AGREEING
-        score = fit * (1 - through) ** _OPAQUE
-        return Judged(pose, names, support, near, agreement, through, fit, score)
+        score = support / max(1, len(self.evidence.source))
+        score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
+        return Judged(pose, names, support, near, agreement, through, score)
 
     def with_estimated_normals(self) -> Search:
         """The same search, which measures poses by estimated normals of either sign.
