@@ -29,9 +29,10 @@ _APART = 2.0
 _FAR = 7
 # Rows of a sensor's view; it has twice as many columns.
 _ROWS = 128
-# Points are solid if this many of so many neighbours, within so many voxels, are as they are,
+# A point in free space is solid if `_TOGETHER` of its `_BESIDE` nearest points within `_REACH`
+# voxels are there, too,
 _TOGETHER, _BESIDE, _REACH = 4, 6, 3.0
-# and if the cosine of the angle between their normal and their ray is larger than this.
+# and if the cosine of the angle between its normal and its ray is larger than this.
 _FACING = 0.2
 # Cells of a field at most; larger scans get larger cells.
 _MOST_CELLS = 2_000_000
@@ -91,7 +92,7 @@ def _nearest_cell(taken: Tensor) -> Tensor:
 
 
 class View:
-    """A scan as its sensor saw it: how far it saw in each direction, and which points are solid.
+    """A scan as its sensor saw it: how far in each direction, and points that may be solid.
 
     Args:
         grid: (N, 3) points of the scan.
@@ -128,11 +129,11 @@ class View:
         return cell, torch.hypot(flat, z)
 
     def through(self, other: View, pose: Pose) -> Tensor:
-        """(H,) the share of another scan, moved by each pose, that lies where this sensor saw far.
+        """(H,) the share of another scan that is solid where this sensor looked through.
 
-        Its points are nearer than everything that the sensor saw in that direction, by two voxels
-        and a twentieth of the distance. They count if they are solid: their neighbours are nearer,
-        too, and they are not along the rays of their own sensor.
+        Its points, moved by each pose, are nearer than everything that the sensor saw in that
+        direction, by two voxels and a twentieth of the distance. So are their neighbours, and
+        their surface is not along the rays of their own sensor.
         """
         moved = other.points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
         cell, away = self._cells(moved)
