@@ -9,7 +9,8 @@
 
 Runs go one after the other, each ending in one small file DIR/MODEL-CONDITION-seedN.json. The same
 command resumes. Several processes with the same --work share the runs. `--seconds` is a time
-limit: a run that it stops leaves a checkpoint. `--test` has the same tests for a shipped model.
+limit: a run that it stops leaves a checkpoint. `--test` has the same tests for a shipped model
+or a run's folder.
 Needs torch, numpy and, for folders in ModelNet40's layout, h5py.
 """
 
@@ -84,7 +85,7 @@ def main() -> int:
 def _test(options: argparse.Namespace) -> None:
     found = runs.measure(
         options.models,
-        shipped.load(options.test),
+        shipped.find(options.test),
         data=options.data,
         other=options.other,
         device=options.device,
@@ -97,7 +98,7 @@ def _test(options: argparse.Namespace) -> None:
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     content = json_ready({"weights": options.test, **made, "tests": found})
-    (out / f"{options.test}.json").write_text(json.dumps(content))
+    (out / f"{Path(options.test).stem}.json").write_text(json.dumps(content))
 
 
 def _names(text: str) -> list[str]:

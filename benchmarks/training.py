@@ -343,7 +343,7 @@ def instrument(trainer: Trainer, clock: Clock, undo: contextlib.ExitStack) -> Wa
 
 def warm_up(trainer: Trainer) -> None:
     """Compile and record everything."""
-    with fast_products(trainer.bf16):
+    with fast_products(trainer.tf32):
         trainer._validate()
         for batch in itertools.islice(type(trainer.pairs).epoch(trainer.pairs), WARM_UP):
             trainer._take(trainer.group.slice(batch), 1e-6)

@@ -534,7 +534,7 @@ def _test(trainer: Trainer, batches: Sequence[Batch]) -> dict[str, Any]:
             return trainer.model(batch)
 
     trainer.model.eval()
-    with trainer.stepper.averaged(), fast_products(trainer.bf16):
+    with trainer.stepper.averaged(), fast_products(trainer.tf32):
         return _measured(forward, batches)
 
 

@@ -148,8 +148,9 @@ class Runtime:
 
     device: str = "auto"
     """"auto" takes an accelerator if there is one."""
-    precision: Literal["auto", "bf16", "float32"] = "auto"
-    """Precision of the network; geometry is always float32. "auto" is bf16 on accelerators."""
+    precision: Literal["auto", "bf16", "tf32", "float32"] = "auto"
+    """Precision of the network; geometry is always float32. "auto" is bf16 on accelerators. "tf32"
+    is float32 with matrix products in TF32, which GPUs compute much faster."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the network's parts, which takes a minute or two; "auto" does on a GPU."""
     graph: Literal["auto", "on", "off"] = "auto"

@@ -199,6 +199,7 @@ class Trainer:
         self.bf16 = config.runtime.precision == "bf16" or (
             config.runtime.precision == "auto" and device.type != "cpu"
         )
+        self.tf32 = self.bf16 or config.runtime.precision == "tf32"
         resumed = _resumable(folder, config)
         torch.manual_seed(config.seed)
         self.model = build.model(config).to(device).train()
@@ -267,7 +268,7 @@ class Trainer:
         """Train until all is done, or `seconds` are over."""
         limit = math.inf if seconds is None else self.started + seconds
         try:
-            with fast_products(self.bf16), on_signals() as stop:
+            with fast_products(self.tf32), on_signals() as stop:
                 return self._run(limit, stop)
         finally:
             self.board.close()
@@ -596,10 +597,10 @@ def _mean(losses: list[float]) -> float:
 
 
 @contextmanager
-def fast_products(bf16: bool) -> Iterator[None]:
-    """Allow TF32 in the few float32 products of a bfloat16 network."""
+def fast_products(tf32: bool) -> Iterator[None]:
+    """Allow TF32 in float32 products, if `tf32`. A bfloat16 network has few of them."""
     before = torch.get_float32_matmul_precision()
-    if bf16:
+    if tf32:
         torch.set_float32_matmul_precision("high")
     try:
         yield
