@@ -207,3 +207,21 @@ def test_the_layers_precision_is_a_setting_of_the_run():
         build.layer(small("refine=target", "refine.precision=float64").refine), Float64Layer
     )
     assert not isinstance(build.layer(small("refine=target").refine), Float64Layer)
+
+
+@pytest.mark.parametrize(
+    ("precision", "during"), [("tf32", "high"), ("bf16", "high"), ("float32", "highest")]
+)
+def test_tf32_products_are_allowed_while_training_and_no_longer(precision, during, monkeypatch):
+    seen = []
+    step = Stepper.step
+
+    def spy(self, batch):
+        seen.append(torch.get_float32_matmul_precision())
+        return step(self, batch)
+
+    monkeypatch.setattr(Stepper, "step", spy)
+    config = small(f"runtime.precision={precision}", "budget.steps=1")
+    train(config, corpus=blobs(), quiet=True)
+    assert seen == [during]
+    assert torch.get_float32_matmul_precision() == "highest"

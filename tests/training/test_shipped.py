@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from spoonful.data import protocols, synthetic
+from spoonful.data.collate import collate
+from spoonful.data.items import test_items
+from spoonful.metrics import PoseErrors
 from spoonful.training import override, shipped, train
 from spoonful.training.presets import get
 
@@ -91,3 +97,17 @@ def test_every_shipped_model_is_as_its_card_says(name):
     model = shipped.load(name)
     assert all(p.isfinite().all() for p in model.parameters())
     assert shipped.card(name).licence
+
+
+@pytest.mark.slow
+def test_resampled_dcp_is_better_on_clouds_that_share_no_points():
+    card = replace(protocols.get("dcp-twice-sampled"), points=256)
+    items = test_items(card, synthetic.load("test", per_category=1, points=512))
+    batch = collate([items[number] for number in range(0, len(items), 4)])
+    means = {}
+    for weights in ("dcp-v2-shapes", "dcp-v2-resampled"):
+        errors = PoseErrors(chamfer=False)
+        with torch.no_grad():
+            errors.update(shipped.load(weights)(batch), batch)
+        means[weights] = float(errors.values("rotation_degrees").mean())
+    assert means["dcp-v2-resampled"] < 0.75 * means["dcp-v2-shapes"], means

@@ -71,7 +71,7 @@ def _library(name: str, **settings: Any) -> Proposer:
     return propose
 
 
-def _learned(name: str) -> Proposer:
+def _learned(name: str, weights: str) -> Proposer:
     """A shipped model, on the search's grid, from where the clouds lie or the user says."""
 
     def propose(search: Search, init: Pose | None) -> list[Proposal]:
@@ -80,7 +80,7 @@ def _learned(name: str) -> Proposer:
             return []
         start = from_start(search, init)[0].pose
         first = start.at(0).to("cpu")
-        found = _model(name).register(
+        found = _model(weights).register(
             first.apply(source.points.cpu()),
             target.points.cpu(),
             source_normals=rotate(first.rotation, source.normals.cpu()),
@@ -94,8 +94,8 @@ def _learned(name: str) -> Proposer:
 
 
 @functools.lru_cache(maxsize=2)
-def _model(name: str) -> RegistrationModel:
-    return shipped.load(shipped.DEFAULTS[name])
+def _model(weights: str) -> RegistrationModel:
+    return shipped.load(weights)
 
 
 PROPOSERS: dict[str, Proposer] = {
@@ -104,8 +104,9 @@ PROPOSERS: dict[str, Proposer] = {
     "fgr": _library("fgr", feature_radius=5.0, max_distance=TOLERANCE, absolute_scale=True),
     "small_gicp": _library("small_gicp", max_distance=5.0),
     "kiss-matcher": _library("kiss-matcher", voxel=1.0, thin=False),
-    "rpmnet": _learned("rpmnet"),
-    "dcp-v2": _learned("dcp-v2"),
+    "rpmnet": _learned("rpmnet", "rpmnet-shapes"),
+    # Two scans share no points, so not the weights that were trained on exact copies.
+    "dcp-v2": _learned("dcp-v2", "dcp-v2-resampled"),
 }
 """Functions that propose poses, by the name users type."""
 
