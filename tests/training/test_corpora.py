@@ -68,6 +68,36 @@ def test_mistakes_are_named(tmp_path):
         corpora.load(str(tmp_path / "a.pt"))
 
 
+def test_shapes_and_labels_that_cannot_be_used_are_named(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    points = blobs(5).points.numpy()
+    holes = points.copy()
+    holes[3, 2, 1] = numpy.nan
+    mistakes = [
+        ("has no shapes", {"points": points[:0]}),
+        (r"1 of 5 shapes have NaN .* points\[3\]", {"points": holes}),
+        (r"NaN .* normals\[3\]", {"points": points, "normals": holes}),
+        ("whole numbers from 0", {"points": points, "labels": numpy.array(list("aabbc"))}),
+        ("whole numbers from 0", {"points": points, "labels": numpy.arange(5) - 2}),
+        ("whole numbers from 0", {"points": points, "labels": numpy.arange(5) + 0.5}),
+        (
+            "label 4, but only 2",
+            {"points": points, "labels": numpy.arange(5), "categories": ["a", "b"]},
+        ),
+    ]
+    for message, content in mistakes:
+        numpy.savez(tmp_path / "a.npz", **content)
+        with pytest.raises(ValueError, match=rf"a\.npz.*{message}"):
+            corpora.load(str(tmp_path / "a.npz"))
+
+
+def test_text_beside_the_shapes_does_not_matter(tmp_path):
+    numpy = pytest.importorskip("numpy")
+    points = blobs(5).points
+    numpy.savez(tmp_path / "a.npz", points=points.numpy(), files=numpy.array(list("abcde")))
+    assert torch.equal(corpora.load(str(tmp_path / "a.npz")).points, points)
+
+
 def test_a_damaged_file_raises_one_error_with_its_name(tmp_path):
     numpy = pytest.importorskip("numpy")
     numpy.savez(tmp_path / "a.npz", points=blobs(5).points.numpy())

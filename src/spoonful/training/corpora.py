@@ -106,7 +106,10 @@ def _contents(path: Path) -> dict[str, Any]:
                     return {"points": array[..., :3], **normals}
                 arrays = {name: loaded[name] for name in loaded.files}
                 names = arrays.pop("categories", None)
-                content = {name: torch.from_numpy(array) for name, array in arrays.items()}
+                content = {
+                    name: torch.from_numpy(array) if array.dtype.kind in "biuf" else array
+                    for name, array in arrays.items()
+                }
             except Exception as error:  # damaged archives raise errors of many classes
                 raise ValueError(f"{path} is not a readable {path.suffix} file: {error}") from error
             return content if names is None else {**content, "categories": names.tolist()}
@@ -124,14 +127,24 @@ def _corpus(name: str, content: dict[str, Any], path: Path) -> Corpus:
     if not isinstance(points, Tensor) or points.ndim != 3 or points.shape[-1] != 3:
         shape = tuple(points.shape) if isinstance(points, Tensor) else sorted(content)
         raise ValueError(f"{path} must hold 'points' of shape (S, P, 3), got {shape}")
+    if not len(points):
+        raise ValueError(f"{path} has no shapes: 'points' has shape {tuple(points.shape)}")
+    _check_finite("points", points, path)
     labels = content.get("labels")
-    labels = torch.zeros(len(points)) if labels is None else labels.reshape(-1)
+    labels = torch.zeros(len(points)) if labels is None else labels
+    if not isinstance(labels, Tensor) or (labels < 0).any() or (labels != labels.long()).any():
+        raise ValueError(
+            f"{path}: 'labels' must be whole numbers from 0; 'categories' holds their names"
+        )
+    labels = labels.reshape(-1).long()
     if len(labels) != len(points):
         raise ValueError(f"{path} has {len(points)} shapes, but {len(labels)} labels")
-    labels = labels.to(torch.int64)
+    count = int(labels.max()) + 1
     categories = content.get("categories")
     if categories is None:
-        categories = [str(label) for label in range(int(labels.max()) + 1)]
+        categories = [str(label) for label in range(count)]
+    if len(categories) < count:
+        raise ValueError(f"{path} has a label {count - 1}, but only {len(categories)} 'categories'")
     normals = content.get("normals")
     if normals is not None:
         if normals.shape != points.shape:
@@ -139,6 +152,18 @@ def _corpus(name: str, content: dict[str, Any], path: Path) -> Corpus:
                 f"{path}: 'normals' must be {tuple(points.shape)} like 'points', "
                 f"got {tuple(normals.shape)}"
             )
+        _check_finite("normals", normals, path)
         normals = F.normalize(normals.float(), dim=-1)
     points = points.float() if points.is_floating_point() else points.float() / _TICKS
     return Corpus(name, points, normals, labels, tuple(str(c) for c in categories))
+
+
+def _check_finite(name: str, values: Tensor, path: Path) -> None:
+    """Raise if a shape has a NaN or an infinite number; the message names the first one."""
+    bad = (~values.isfinite()).flatten(1).any(1)
+    if bad.any():
+        first = int(bad.nonzero()[0])
+        raise ValueError(
+            f"{path}: {int(bad.sum())} of {len(values)} shapes have NaN or infinite numbers in "
+            f"{name!r}, the first is {name}[{first}]"
+        )
