@@ -99,14 +99,28 @@ def test_compare_refuses_results_of_different_protocols(run):
         run("compare", "r/identity-rpm-crop.json", "r/identity-rpm-jitter.json")
 
 
+def test_results_with_another_noise_are_kept_beside_the_first(run, tmp_path):
+    for noise in ((), ("--noise", "0"), ("--noise", "0.02")):
+        options = ("--data", "toys.pt", "--limit", "2", "--no-chamfer", "--out", "r", *noise)
+        run("evaluate", "identity", *options)
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
+        "identity-rpm-crop-noise-0.02.json",
+        "identity-rpm-crop-noise-0.json",
+        "identity-rpm-crop.json",
+        "rpm-crop-noise-0.02.csv",
+        "rpm-crop-noise-0.csv",
+        "rpm-crop.csv",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["dcp-clean", "rpm-clean", "rpm-crop"])
 def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protocol):
     found = []
     for noise in ("0", "0.1"):
         options = ("--data", "toys.pt", "--protocol", protocol, "--noise", noise, "--no-chamfer")
-        run("evaluate", "true-matches", *options, "--out", noise)
-        found.append(Result.load(f"{noise}/true-matches-{protocol}.json"))
+        run("evaluate", "true-matches", *options, "--out", "r")
+        found.append(Result.load(f"r/true-matches-{protocol}-noise-{noise}.json"))
     without, noisy = (one["rotation_degrees"].summary.mean for one in found)
     assert without < noisy
     assert found[0].protocol_hash != found[1].protocol_hash
@@ -123,6 +137,8 @@ def test_more_test_noise_makes_larger_errors_and_is_another_protocol(run, protoc
         ),
         ("evaluate icp --device tpu", "--device must be cpu, cuda or auto, got 'tpu'"),
         ("evaluate icp --out data/toys.pt", "--out must be a folder, and data/toys.pt is a file"),
+        ("evaluate icp icp --out r", "two methods would write the same file"),
+        ("evaluate a/b=icp a:b=truth --out r", "two methods would write the same file"),
     ],
 )
 def test_what_cannot_work_is_said_before_the_work(run, words, message):

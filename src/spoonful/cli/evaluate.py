@@ -87,6 +87,8 @@ def evaluate_command(
     with processes() as rank:
         console = wide(Console(quiet=rank != 0))
         chosen = [open_method(text, card.name) for text in method]
+        if out is not None:
+            _check_names(chosen)
         where = pick_device(device, rank)
         items = open_data(data, "test", card)
         results = []
@@ -115,27 +117,43 @@ def evaluate_command(
                             progress=advance,
                         )
                     )
-        files = [] if out is None or rank != 0 else save(results, out)
+        files = [] if out is None or rank != 0 else save(results, out, noise)
         show(console, results, full=full, by_category=by_category, missing=missing)
         for file in files:
             console.print(f"wrote {file}", highlight=False, soft_wrap=True)
 
 
-def save(results: Sequence[Result], folder: Path) -> list[Path]:
+def save(results: Sequence[Result], folder: Path, noise: float | None = None) -> list[Path]:
     """Write a JSON file for each result, and a CSV with all of them."""
+    end = results[0].protocol + ("" if noise is None else f"-noise-{noise:g}")
+    names = _stems([(result.method, result.settings) for result in results])
     files = [
-        result.save(folder / f"{_stem(result, results)}-{result.protocol}.json")
-        for result in results
+        result.save(folder / f"{name}-{end}.json")
+        for name, result in zip(names, results, strict=True)
     ]
-    table = folder / f"{results[0].protocol}.csv"
+    table = folder / f"{end}.csv"
     write_csv(results, table)
     return [*files, table]
 
 
-def _stem(result: Result, results: Sequence[Result]) -> str:
-    """A file name: the method, and its settings if the method is measured with several."""
-    several = sum(other.method == result.method for other in results) > 1
-    return file_name(f"{result.method}@{result.settings}" if several else result.method)
+def _stems(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """File names: the method, and its settings if the method is measured with several."""
+    methods = [method for method, _ in rows]
+    return [
+        file_name(f"{method}@{settings}" if methods.count(method) > 1 else method)
+        for method, settings in rows
+    ]
+
+
+def _check_names(chosen: Sequence[Method]) -> None:
+    """Raise if two methods would write the same file."""
+    stems = _stems([(one.name, one.settings) for one in chosen])
+    for stem in stems:
+        if stems.count(stem) > 1:
+            raise ValueError(
+                f"two methods would write the same file, of name {stem!r}: "
+                "rename one as LABEL=METHOD"
+            )
 
 
 def show(
