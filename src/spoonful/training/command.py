@@ -99,7 +99,7 @@ def run_one(config: Config, out: Path | None, *, limit: str | None, quiet: bool)
         f"{config.name}: {state}; step {result.step} of {result.total}, "
         f"{clock(result.seconds)}, {result.skipped} batches skipped"
     )
-    print(f"{'validation error, mean':24}{'untrained':>12}{'best':>12}")
+    print(f"{'validation error, mean':24}{'start':>12}{'best':>12}")
     for name, unit in (("rotation_degrees", "°"), ("translation", ""), ("correspondence", "")):
         if name in result.untrained:
             values = (errors.get(name) for errors in (result.untrained, result.best))

@@ -116,7 +116,11 @@ def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -
 
 def find(where: str | Path) -> RegistrationModel:
     """A shipped model by its name, or that of a run's folder or of a file of weights."""
-    return load(str(where)) if str(where) in names() else checkpoint.load_model(where)
+    name = str(where)
+    if name not in names() and Path(where).exists():
+        return checkpoint.load_model(where)
+    known = {**{name: name for name in names()}, **DEFAULTS}
+    return load(named(name, known, what="run, file of weights or shipped model"))
 
 
 def publish(

@@ -278,7 +278,7 @@ class Trainer:
         progress = self.progress
         self._began = time.monotonic()
         if not progress.untrained:
-            self.display.now("validating the untrained network")
+            self.display.now("validating the network before training")
             progress.untrained = self._validate().errors
         while progress.total is None or progress.step < progress.total:
             why = self._epoch(limit, stop)
