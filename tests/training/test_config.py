@@ -53,9 +53,10 @@ def test_settings_come_from_yaml_toml_and_json_files(tmp_path):
     found = config.load(toml)
     assert (found.optimizer.lr, found.rpmnet.features) == (1e-4, ("xyz",))
     for file in (json, yaml, toml):
-        file.write_text("{")
-        with pytest.raises(ValueError, match=rf"{file.name} cannot be read: "):
-            config.load(file)
+        for content in (b"{", b"PK\x83"):
+            file.write_bytes(content)
+            with pytest.raises(ValueError, match=rf"{file.name} cannot be read: "):
+                config.load(file)
 
 
 @pytest.mark.parametrize("name", [n for n in presets.names() if not n.startswith("pointnetlk")])

@@ -246,7 +246,7 @@ def override(config: Config, settings: Iterable[str]) -> Config:
 def load(path: str | Path, base: Config | None = None) -> Config:
     """A configuration from a YAML, TOML or JSON file; other settings are those of `base`."""
     path = Path(path)
-    text = path.read_text()
+    content = path.read_bytes()
     mistakes: tuple[type[Exception], ...] = (ValueError,)
     if path.suffix in (".yaml", ".yml"):
         yaml = require("yaml", extra="train", why="Reading YAML files")
@@ -254,7 +254,7 @@ def load(path: str | Path, base: Config | None = None) -> Config:
     else:
         read = tomllib.loads if path.suffix == ".toml" else json.loads
     try:
-        values = read(text)
+        values = read(content.decode())
     except mistakes as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(values, dict):
