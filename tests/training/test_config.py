@@ -68,6 +68,14 @@ def test_every_preset_names_a_protocol_and_a_layer(name, mode):
     assert (layer is None) == (preset.refine.mode == "none")
 
 
+def test_an_unknown_addition_and_two_modes_of_the_layer_are_refused():
+    with pytest.raises(ValueError, match="no addition named 'match'; did you mean 'matches'"):
+        presets.get("dcp/clean+match")
+    with pytest.raises(ValueError, match="one mode of the layer"):
+        presets.get("dcp/clean+source+target")
+    assert presets.get("dcp/clean+matches+source").refine.mode == "source"
+
+
 def test_models_are_built_as_configured():
     small = override(Config(), ["dcp.emb_dims=16", "dcp.ff_dims=16", "refine.loss_on=last"])
     assert build.model(small).loss_on == "last"

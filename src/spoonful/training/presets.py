@@ -15,7 +15,9 @@ and takes neither.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
+from spoonful.geometry.plan import Mode
 from spoonful.names import named
 from spoonful.training.config import (
     Budget,
@@ -27,7 +29,8 @@ from spoonful.training.config import (
     override,
 )
 
-_MATCHES = "loss.matches=1"
+_MODES: tuple[str, ...] = get_args(Mode)
+_ADDITIONS = {"matches": "loss.matches=1", **{mode: f"refine.mode={mode}" for mode in _MODES}}
 
 _DCP = Config(model="dcp")
 _RPMNET = Config(
@@ -88,5 +91,7 @@ def get(name: str) -> Config:
     """
     base, *additions = name.split("+")
     preset = named(base, _PRESETS, what="preset")
-    settings = [_MATCHES if each == "matches" else f"refine.mode={each}" for each in additions]
+    settings = [named(each, _ADDITIONS, what="addition") for each in additions]
+    if sum(each in _MODES for each in additions) > 1:
+        raise ValueError(f"a preset takes one mode of the layer, got {name!r}")
     return override(replace(preset, name=name), settings)
