@@ -43,6 +43,22 @@ def test_a_corpus_is_found_by_name_where_datasets_are_kept(tmp_path, monkeypatch
         corpora.load("yours")
 
 
+def test_a_folder_of_clouds_is_a_corpus_with_a_category_for_each_folder(tmp_path, monkeypatch):
+    numpy = pytest.importorskip("numpy")
+    pytest.importorskip("scipy")
+    monkeypatch.setattr(corpora.places, "cache", lambda: tmp_path / "cache")
+    for split in ("train", "test"):
+        for category in ("cups", "lamps"):
+            folder = tmp_path / "mine" / split / category
+            folder.mkdir(parents=True)
+            numpy.save(folder / "a.npy", 50 * torch.randn(2100, 3).numpy() + 100)
+    found = corpora.load(str(tmp_path / "mine"), "test")
+    assert found.name == "mine/test"
+    assert found.categories == ("cups", "lamps")
+    assert found.points.shape == (2, 2048, 3)
+    torch.testing.assert_close(found.points.norm(dim=-1).amax(1), torch.ones(2))
+
+
 def test_whole_numbers_are_ten_thousandths(tmp_path):
     points = torch.randint(-10_000, 10_000, (3, 8, 3), dtype=torch.int16)
     normals = torch.randint(1, 127, (3, 8, 3), dtype=torch.int8)

@@ -48,7 +48,7 @@ def evaluate_command(
     ],
     protocol: Annotated[str, typer.Option(help="How pairs are made.")] = "rpm-crop",
     data: Annotated[
-        str, typer.Option(help="'synthetic' (embedded), or a folder with data.")
+        str, typer.Option(help="The shapes: synthetic, a dataset's name, a file or a folder.")
     ] = "synthetic",
     out: Annotated[
         Path | None, typer.Option(help="Folder for one JSON file per method and one CSV.")

@@ -28,7 +28,8 @@ def show(
     protocol: Annotated[str, typer.Argument(help="A protocol, such as rpm-crop.")],
     item: Annotated[int, typer.Option(help="The item's number in the test set.")] = 0,
     dataset: Annotated[
-        str, typer.Option("--data", help="'synthetic' (embedded), or a folder with data.")
+        str,
+        typer.Option("--data", help="The shapes: synthetic, a dataset's name, a file or a folder."),
     ] = "synthetic",
     out: Annotated[
         Path | None,

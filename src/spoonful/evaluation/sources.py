@@ -40,10 +40,10 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
     """Open data by name: built-in shapes, a folder or a file.
 
     Args:
-        name: "synthetic" for the embedded corpus; a folder in the layout of ModelNet40's HDF5
-            files, or of 3DMatch's scenes; a file of tensors; or the name of one in the folder that
-            the environment variable `SPOONFUL_DATA` names, or in `~/.cache/spoonful`. "{split}"
-            in it stands for the split.
+        name: "synthetic" for the embedded corpus; a folder of clouds and meshes, of ModelNet40's
+            HDF5 files, or of 3DMatch's scenes; a file of tensors; or the name of one in the folder
+            that the environment variable `SPOONFUL_DATA` names, or in `~/.cache/spoonful`.
+            "{split}" in it stands for the split.
         split: "train" or "test".
         protocol: the card that items are made by, which says whether they are of shapes or of
             scans; None for shapes.

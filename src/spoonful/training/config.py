@@ -40,8 +40,8 @@ class Data:
     """The corpus and the protocol of the pairs."""
 
     corpus: str = "synthetic"
-    """"synthetic" (built in), a .pt, .npz, .npy or .safetensors file, or a folder of HDF5 files in
-    ModelNet40's layout."""
+    """"synthetic" (built in), a .pt, .npz, .npy or .safetensors file, or a folder of clouds, of
+    meshes or of ModelNet40's HDF5 files."""
     per_category: int | None = field(default=None, metadata=_in(2))
     """Shapes of each category of the synthetic corpus; None for all of them."""
     protocol: str = "dcp-clean"

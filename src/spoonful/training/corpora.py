@@ -1,4 +1,4 @@
-"""Corpora by name: the built-in one, tensors in a file, or a folder in ModelNet40's layout."""
+"""Corpora by name: the built-in one, tensors in a file, or a folder of clouds and meshes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from spoonful.data import catalog, modelnet40, places, synthetic
+from spoonful.data import catalog, folder, modelnet40, places, synthetic
 from spoonful.data.corpus import Corpus
 from spoonful.data.protocols import Protocol
 from spoonful.data.scans import ScanPair
@@ -32,8 +32,9 @@ def load(
     """Load a corpus.
 
     Args:
-        name: "synthetic"; a folder in ModelNet40's layout; a file; or the name of one in a folder
-            of datasets (`spoonful.data.places`), as "modelnet40". Files of type .pt, .npz and
+        name: "synthetic"; a folder of clouds and meshes (`spoonful.data.folder`) or of ModelNet40's
+            HDF5 files; a file; or the name of one in a folder of datasets
+            (`spoonful.data.places`), as "modelnet40". Files of type .pt, .npz and
             .safetensors hold "points" (S, P, 3) and optionally "normals" (S, P, 3) and "labels"
             (S,); .pt files may have "categories", a list of names. A .npy file is one array,
             (S, P, 3) or with normals (S, P, 6).
@@ -50,7 +51,8 @@ def load(
         return synthetic.load(split, per_category=per_category, points=points)
     path = Path(find_data(name.replace("{split}", split)))
     if path.is_dir():
-        return modelnet40.load(split, root=path)
+        published = modelnet40.is_hdf5(path) or modelnet40.is_off_tree(path)
+        return modelnet40.load(split, root=path) if published else folder.load(path, split)
     if path.suffix not in _KINDS:
         raise ValueError(f"{path} must be a folder, or a file of type {', '.join(_KINDS)}")
     name = f"{path.stem.removesuffix(f'-{split}')}/{split}"
