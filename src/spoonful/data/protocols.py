@@ -341,7 +341,7 @@ _VALIDATION_FILES = Trap(
     "validation files",
     what="validation uses the test files of the training categories",
     kept=False,
-    why="validation is a part of the training set, in every protocol",
+    why="validation is a part of the training set, unless data.validation_files is set",
 )
 _ANGLE_DIFFERENCES = Trap(
     "angle differences",
