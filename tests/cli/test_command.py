@@ -211,6 +211,13 @@ def test_a_dataset_is_not_fetched_into_a_file(tmp_path: Path, capsys):
     assert "--to must be a folder, and" in capsys.readouterr().err
 
 
+def test_a_model_is_not_published_into_a_file(tmp_path: Path, capsys):
+    (tmp_path / "notes.txt").touch()
+    folder = ["--folder", str(tmp_path / "notes.txt")]
+    assert run(["models", "publish", "runs/mine", "mine", "--summary", "Mine.", *folder]) == 2
+    assert "--folder must be a folder, and" in capsys.readouterr().err
+
+
 def test_a_shown_item_replaces_nothing_but_pages(tmp_path: Path, capsys):
     scan = tmp_path / "scan.ply"
     scan.write_text("points")

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from spoonful.evaluation import open_method
 from spoonful.evaluation.result import Result
+from spoonful.files import check_folder
 from spoonful.models import RegistrationModel, hub, save_program
 from spoonful.training import load_model, shipped
 
@@ -188,6 +189,7 @@ def publish(
 
       spoonful models publish runs/mine mine --summary "RPM-Net" --folder out
     """
+    check_folder("--folder", folder)
     evaluation: dict[str, dict[str, float]] = {}
     versions: dict[str, str] = {}
     for path in result or []:
