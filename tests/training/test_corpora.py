@@ -82,6 +82,9 @@ def test_mistakes_are_named(tmp_path):
     torch.save({"points": torch.zeros(2, 8, 3), "labels": torch.zeros(3)}, tmp_path / "a.pt")
     with pytest.raises(ValueError, match="2 shapes, but 3 labels"):
         corpora.load(str(tmp_path / "a.pt"))
+    torch.save({"points": torch.zeros(2, 8, 3), "normals": [0.0, 0.0, 1.0]}, tmp_path / "a.pt")
+    with pytest.raises(ValueError, match=r"'normals' must be \(2, 8, 3\) like 'points', got list"):
+        corpora.load(str(tmp_path / "a.pt"))
 
 
 def test_shapes_and_labels_that_cannot_be_used_are_named(tmp_path):

@@ -77,6 +77,13 @@ def test_a_missing_file_is_named(weights):
 
 
 @pytest.mark.slow
+def test_nothing_is_published_outside_the_folder(run, tmp_path):
+    with pytest.raises(ValueError, match=r"no folder in it, got '\.\./tiny'"):
+        shipped.publish(run, "../tiny", summary="", folder=tmp_path / "own")
+    assert not list(tmp_path.glob("tiny*"))
+
+
+@pytest.mark.slow
 def test_an_unknown_name_brings_the_nearest(weights):
     with pytest.raises(ValueError, match="no shipped model named 'tinny'; did you mean 'tiny'"):
         shipped.card("tinny", weights)

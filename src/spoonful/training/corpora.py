@@ -149,10 +149,10 @@ def _corpus(name: str, content: dict[str, Any], path: Path) -> Corpus:
         raise ValueError(f"{path} has a label {count - 1}, but only {len(categories)} 'categories'")
     normals = content.get("normals")
     if normals is not None:
-        if normals.shape != points.shape:
+        there = tuple(normals.shape) if isinstance(normals, Tensor) else type(normals).__name__
+        if there != tuple(points.shape):
             raise ValueError(
-                f"{path}: 'normals' must be {tuple(points.shape)} like 'points', "
-                f"got {tuple(normals.shape)}"
+                f"{path}: 'normals' must be {tuple(points.shape)} like 'points', got {there}"
             )
         _check_finite("normals", normals, path)
         normals = F.normalize(normals.float(), dim=-1)

@@ -145,7 +145,12 @@ def publish(
         versions: of libraries and machine, for the card.
         licence: for the card.
         folder: where to.
+
+    Raises:
+        ValueError: the name has a folder in it.
     """
+    if name != Path(name).name:
+        raise ValueError(f"a model's name has no folder in it, got {name!r}: use --folder")
     found = checkpoint.load(checkpoint.best_of(run))
     weights = found.weights()
     if half:
