@@ -12,8 +12,8 @@ alike.
 
 Each source is left out once: the constants are fitted to the others, and the table says how often
 its results are right at about one confidence. A source is a kind of scan: a dataset, or a simulated
-scene and its sensor. The constants printed last are fitted to all, and the last tables count the
-sets with them.
+scene and its sensor. Then the constants are fitted to all, and tables count the sets with them. The
+last table counts all pairs with the constants in use.
 
 `--rows` keeps the statistics of each result in a line of JSON. A run reads them and computes only
 what is missing, so it can be stopped at any time. `--part 1/2` computes every second pair, and
@@ -45,7 +45,13 @@ from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
-from spoonful.pipeline.confidence import AS_GOOD, LOOSE, FitStatistics, features_of
+from spoonful.pipeline.confidence import (
+    AS_GOOD,
+    LOOSE,
+    FitStatistics,
+    confidence_of,
+    features_of,
+)
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -193,8 +199,12 @@ def fitted(examples: list[Example]) -> Tensor:
     return (scaled / spread).detach()
 
 
-def rows_of(examples: list[Example], constants: Tensor) -> list[Row]:
-    chances = probability(examples, constants).tolist()
+def rows_of(examples: list[Example], constants: Tensor | None) -> list[Row]:
+    """The results as rows of a table; None stands for the constants in use."""
+    if constants is None:
+        chances = [confidence_of(found.fit) for found in examples]
+    else:
+        chances = probability(examples, constants).tolist()
     return [
         Row(found.kind, pair_of(found.key), found.right, chance >= CONFIDENT, chance, 0.0, 0.0)
         for found, chance in zip(examples, chances, strict=True)
@@ -267,6 +277,8 @@ def main() -> None:
     )
     if test:
         text += f"\nScenes that are in no fit:\n\n{summary(rows_of(test, best))}\n"
+    used = rows_of([*examples, *test], None)
+    text += f"\nAll pairs with the constants in use:\n\n{summary(used)}\n\n{reliability(used)}\n"
     print(text)
     if arguments.save:
         print(f"wrote {save('confidence.md', '# Confidence' + 2 * chr(10) + text)}")

@@ -104,7 +104,7 @@ PROPOSERS: dict[str, Proposer] = {
     "fgr": _library("fgr", feature_radius=5.0, max_distance=TOLERANCE, absolute_scale=True),
     "small_gicp": _library("small_gicp", max_distance=5.0),
     "kiss-matcher": _library("kiss-matcher", voxel=1.0, thin=False),
-    "rpmnet": _learned("rpmnet", "rpmnet-shapes"),
+    "rpmnet": _learned("rpmnet", shipped.DEFAULTS["rpmnet"]),
     # Two scans share no points, so not the weights that were trained on exact copies.
     "dcp-v2": _learned("dcp-v2", "dcp-v2-resampled"),
 }

@@ -119,7 +119,7 @@ def find(where: str | Path) -> RegistrationModel:
     name = str(where)
     if name not in names() and Path(where).exists():
         return checkpoint.load_model(where)
-    known = {**{name: name for name in names()}, **DEFAULTS}
+    known = {**DEFAULTS, **{own: own for own in names()}}
     return load(named(name, known, what="run, file of weights or shipped model"))
 
 
@@ -150,7 +150,7 @@ def publish(
         ValueError: the name has a folder in it.
     """
     if name != Path(name).name:
-        raise ValueError(f"a model's name has no folder in it, got {name!r}: use --folder")
+        raise ValueError(f"a model's name has no folder in it, got {name!r}")
     found = checkpoint.load(checkpoint.best_of(run))
     weights = found.weights()
     if half:
