@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", default="runs/experiment", help="for checkpoints; emptied as runs finish")
     add("--keep-weights", default="", metavar="NAMES", help="of these runs, dcp-kabsch-seed0,...")
     add("--list", action="store_true", help="show the runs in their order")
-    add("--test", metavar="NAME", help="test a shipped model or a run, of the kind that --models names")
+    add("--test", metavar="NAME", help="test a shipped model or a run; --models names its kind")
     add("--table", nargs="+", metavar="DIR", help="print the table of the results in these folders")
     add("--against", default=runs.BASELINE, help="compare with these conditions, pooled")
     add("--answer", action="store_true", help="with --table: the planned comparisons too")
