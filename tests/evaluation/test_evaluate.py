@@ -14,7 +14,7 @@ from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method
 from spoonful.evaluation.provenance import fingerprint, weights_sha256
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.models import DCP
 from spoonful.registration import Registration
 
@@ -177,6 +177,39 @@ def test_published_weights_are_opened_with_their_model(tmp_path, golden_folder):
     assert found.name == "theirs"
     assert found.settings == "published weights"
     assert found.weights == weights_sha256(model)
+
+
+class NearlyRight(nn.Module):
+    """Answers with the true pose, turned by a degree."""
+
+    def forward(self, batch: Batch) -> Registration:
+        turn = rotation_from_vector(torch.tensor([0.0, 0.0, math.radians(1.0)]))
+        return Registration(Pose(turn @ batch.pose.rotation, batch.pose.translation))
+
+
+def test_icp_after_a_network_finds_the_pose_of_exact_copies():
+    method = methods.with_icp(Method("near", NearlyRight()))
+    assert method.name == "near+icp"
+    found = evaluate(method, CLEAN, shapes(), limit=4)
+    assert found["rotation_degrees"].summary.max < 0.01
+
+
+def test_icp_after_a_network_does_not_see_padding():
+    method = methods.with_icp(Method("near", NearlyRight()))
+    source = shapes().points[:1]
+    pose = Pose.identity(1)
+    alone = method.run(Batch(source, source, pose=pose))
+    padded = torch.cat([source, torch.zeros(1, 500, 3)], dim=1)
+    mask = torch.arange(padded.shape[1])[None] < source.shape[1]
+    beside = method.run(Batch(padded, padded, pose=pose, source_mask=mask, target_mask=mask))
+    assert torch.equal(alone.pose.rotation, beside.pose.rotation)
+
+
+def test_icp_after_shipped_weights_has_their_name_or_a_label():
+    assert open_method("rpmnet+icp").name == "rpmnet+icp"
+    assert open_method("mine=rpmnet+icp").name == "mine"
+    with pytest.raises(ValueError, match='"\\+icp" is for networks, and identity is none'):
+        open_method("identity+icp")
 
 
 @pytest.mark.parametrize(

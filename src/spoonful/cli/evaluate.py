@@ -43,7 +43,8 @@ def evaluate_command(
         typer.Argument(
             metavar="METHOD",
             help="Names of methods, with tuned settings as icp@tuned; folders of training runs; or "
-            "weights as dcp-v2:FILE. LABEL=METHOD renames a row.",
+            "weights as dcp-v2:FILE. rpmnet+icp is a network with ICP after it. LABEL=METHOD "
+            "renames a row.",
         ),
     ],
     protocol: Annotated[str, typer.Option(help="How pairs are made.")] = "rpm-crop",

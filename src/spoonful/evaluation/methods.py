@@ -14,7 +14,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -26,6 +26,7 @@ from spoonful.classical.contract import ClassicalMethod
 from spoonful.evaluation.provenance import weights_sha256
 from spoonful.geometry import Pose, kabsch
 from spoonful.geometry.neighbors import nearest
+from spoonful.models import polish
 from spoonful.names import named
 from spoonful.registration import Registration
 
@@ -120,6 +121,37 @@ def of_model(name: str, model: nn.Module, **known: Any) -> Method:
         known: `settings`, `seed`, `training` of the `Method`.
     """
     return Method(name, model, weights=weights_sha256(model), **known)
+
+
+class _WithICP(nn.Module):
+    """A network followed by ICP, as in `RegistrationModel.register`."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch) -> Registration:
+        """Register a batch; ICP takes its pairs one after the other."""
+        pose = self.model(batch).pose
+        generator = torch.Generator().manual_seed(0)
+        found = []
+        for i in range(len(batch)):
+            source = _points(batch.source[i], batch.source_mask, i)
+            target = _points(batch.target[i], batch.target_mask, i)
+            found.append(polish(source, target, pose.at(i), generator=generator))
+        return Registration(Pose(*(torch.stack(parts) for parts in zip(*found, strict=True))))
+
+
+def _points(cloud: Tensor, mask: Tensor | None, item: int) -> Tensor:
+    """A cloud of a batch, without padding."""
+    return cloud if mask is None else cloud[mask[item]]
+
+
+def with_icp(method: Method) -> Method:
+    """A network followed by ICP, as `register` does it by default; its name ends in "+icp"."""
+    if not isinstance(method.run, nn.Module):
+        raise ValueError(f'"+icp" is for networks, and {method.name} is none')
+    return replace(method, name=f"{method.name}+icp", run=_WithICP(method.run))
 
 
 def of_classical(method: ClassicalMethod, **known: Any) -> Method:

@@ -71,7 +71,8 @@ def open_method(text: str, protocol: str | None = None) -> Method:
             "dcp-v1:FILE", "dcp-v2:FILE", "rpmnet:FILE" or "pointnetlk:FILE"; or weights that come
             with the package, by the name of their model ("rpmnet") or by their own; a folder of
             `save_pretrained`, "hub:USER/NAME" or "https://ADDRESS#sha256=DIGITS". In front of any
-            of these, "LABEL=" gives it another name in tables.
+            of these, "LABEL=" gives it another name in tables. After a network, "+icp" adds the
+            ICP of its `register`.
         protocol: what it is to be measured on, which "@tuned" looks at.
 
     >>> open_method("nothing=identity").name
@@ -79,20 +80,25 @@ def open_method(text: str, protocol: str | None = None) -> Method:
     >>> open_method("icp").settings
     'published'
     """
-    if hub.remote(text) or (Path(text) / hub.FILE).is_file():
-        return methods.of_model(text, RegistrationModel.from_pretrained(text), settings="loaded")
+    plain = text.removesuffix("+icp")
+    if hub.remote(plain) or (Path(plain) / hub.FILE).is_file():
+        model = RegistrationModel.from_pretrained(plain)
+        found = methods.of_model(plain, model, settings="loaded")
+        return found if plain == text else methods.with_icp(found)
     label, mark, rest = text.partition("=")
     if mark and label and not Path(text).exists():
         return replace(open_method(rest, protocol), name=label)
     if text in methods.names():
         return methods.get(text)
+    if plain != text and not Path(text).exists():
+        return methods.with_icp(open_method(plain, protocol))
     name, mark, settings = text.partition("@")
     if mark and name in presets.names():
         return _with_settings(name, settings, protocol)
     kind, mark, file = text.partition(":")
     if mark and kind in _PUBLISHED:
-        model = load_published(file, _PUBLISHED[kind]()).eval()
-        return methods.of_model(kind, model, settings="published weights")
+        published = load_published(file, _PUBLISHED[kind]()).eval()
+        return methods.of_model(kind, published, settings="published weights")
     if text in shipped.names() or text in _PUBLISHED:
         return _shipped(text)
     if Path(text).exists():
