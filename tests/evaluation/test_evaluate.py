@@ -216,6 +216,7 @@ def test_icp_after_shipped_weights_has_their_name_or_a_label():
     ("text", "message"),
     [
         ("identiy", "did you mean 'identity'"),
+        ("mine=", "the name of a method is empty"),
         ("no/such/run", "no checkpoint at 'no/such/run'"),
         ("weights.t7", "published weights are named with their model: dcp-v1:FILE"),
     ],

@@ -80,6 +80,8 @@ def open_method(text: str, protocol: str | None = None) -> Method:
     >>> open_method("icp").settings
     'published'
     """
+    if not text:
+        raise ValueError("the name of a method is empty")
     plain = text.removesuffix("+icp")
     if hub.remote(plain) or (Path(plain) / hub.FILE).is_file():
         model = RegistrationModel.from_pretrained(plain)
