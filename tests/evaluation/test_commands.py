@@ -102,7 +102,8 @@ def test_compare_refuses_results_of_different_protocols(run):
 def test_results_with_another_noise_are_kept_beside_the_first(run, tmp_path):
     for noise in ((), ("--noise", "0"), ("--noise", "0.02")):
         options = ("--data", "toys.pt", "--limit", "2", "--no-chamfer", "--out", "r", *noise)
-        run("evaluate", "identity", *options)
+        text = run("evaluate", "identity", *options)
+        assert ("noise 0.02" in text) == (noise[-1:] == ("0.02",))
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
         "identity-rpm-crop-noise-0.02.json",
         "identity-rpm-crop-noise-0.json",

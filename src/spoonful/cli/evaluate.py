@@ -119,7 +119,7 @@ def evaluate_command(
                         )
                     )
         files = [] if out is None or rank != 0 else save(results, out, noise)
-        show(console, results, full=full, by_category=by_category, missing=missing)
+        show(console, results, noise, full=full, by_category=by_category, missing=missing)
         for file in files:
             console.print(f"wrote {file}", highlight=False, soft_wrap=True)
 
@@ -160,6 +160,7 @@ def _check_names(chosen: Sequence[Method]) -> None:
 def show(
     console: Console,
     results: Sequence[Result],
+    noise: float | None = None,
     *,
     full: bool = False,
     by_category: bool = False,
@@ -203,6 +204,7 @@ def show(
     if settings:  # long names of weights may be broken, "published" may not
         table.columns[1].no_wrap = max(len(result.settings) for result in results) < _SHORT
     title = f"{first.protocol} ({first.protocol_hash}) on {escape(first.data.name)}"
+    title += "" if noise is None else f", noise {noise:g}"
     of = "" if len(first) == first.data.items else f" of {first.data.items}"
     console.print(f"[bold]{title}[/bold], {len(first)}{of} items, {first.machine['device']}")
     console.print(table)
