@@ -36,9 +36,14 @@ def test_training_lowers_the_error():
     assert result.best["rotation_degrees"] < 0.4 * result.untrained["rotation_degrees"]
 
 
-def test_a_run_can_go_on_from_the_weights_of_another(tmp_path):
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_run_can_go_on_from_the_weights_of_another(tmp_path, saved):
     first = train(small(), out=tmp_path / "first", corpus=blobs(), quiet=True)
-    again = small(f"init={tmp_path / 'first'}", "data.stretch=1.5", "seed=1")
+    start = tmp_path / "first"
+    if saved:
+        start = tmp_path / "saved"
+        load_model(tmp_path / "first").save_pretrained(start)
+    again = small(f"init={start}", "data.stretch=1.5", "seed=1")
     second = train(again, out=tmp_path / "second", corpus=blobs(), quiet=True)
     assert second.untrained == pytest.approx(first.best, rel=1e-5)
     assert train(again, out=tmp_path / "second", corpus=blobs(), quiet=True).step == second.step

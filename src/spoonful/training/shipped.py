@@ -115,8 +115,10 @@ def load(name: str, device: torch.device | str = "cpu", folder: Path = FOLDER) -
 
 
 def find(where: str | Path) -> RegistrationModel:
-    """A shipped model by its name, or that of a run's folder or of a file of weights."""
+    """A shipped model by name; or that of a run, a file of weights or a pulled folder."""
     name = str(where)
+    if (Path(where) / hub.FILE).is_file():
+        return RegistrationModel.from_pretrained(where)
     if name not in names() and Path(where).exists():
         return checkpoint.load_model(where)
     known = {**DEFAULTS, **{own: own for own in names()}}
