@@ -390,6 +390,7 @@ def test_a_scale_that_may_be_off_moves_a_scan_that_is_met_far_from_its_centre() 
     assert float(torch.linalg.eigvalsh(both - noise)[0]) > -1e-9
 
 
+@pytest.mark.slow
 def test_sensors_count_in_a_pair_if_both_scans_are_in_their_coordinates(tmp_path: Path) -> None:
     points = simulate("room", "camera", scans=1, seed=4, detail=0.6).clouds[0].points
     found = []

@@ -240,6 +240,7 @@ def test_mistakes_are_named() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("name", SHAPES)
 def test_pairs_on_a_gpu_never_stop_it(name: str) -> None:
     corpus = blobs().to("cuda")

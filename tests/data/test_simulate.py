@@ -163,6 +163,7 @@ def test_the_overlap_is_the_share_of_points_with_a_partner(room: Simulated) -> N
     assert float(room.overlap[0, 1]) == pytest.approx(min(shares), abs=0.12)
 
 
+@pytest.mark.slow
 def test_bare_corridors_and_corners_are_ambiguous_and_a_full_room_is_not() -> None:
     furnish = module._Builder.furnish
     with pytest.MonkeyPatch.context() as patch:
@@ -209,6 +210,7 @@ def test_a_camera_before_a_wall_is_turned() -> None:
     assert min(len(cloud.points) for cloud in made.clouds) > 40
 
 
+@pytest.mark.slow
 def test_the_command_writes_scans_that_fit_their_poses(tmp_path: Path) -> None:
     told = ["simulate", str(tmp_path), "--scans", "3", "--detail", "0.3", "--seed", "4"]
     result = CliRunner().invoke(app, told)

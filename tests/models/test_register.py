@@ -88,6 +88,7 @@ def test_polishing_survives_missing_parts(turn, generator):
     assert rotation_error_degrees(better.rotation, turn) < 0.2
 
 
+@pytest.mark.slow
 def test_polishing_helps_if_parts_are_missing_and_no_points_are_shared(generator):
     pairs = items.test_items(protocols.get("rpm-crop"), synthetic.load("test", per_category=1))
     before, after = 0.0, 0.0

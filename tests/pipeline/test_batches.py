@@ -119,6 +119,7 @@ def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
     assert [row["message"] for row in rows] == ["its process ended with exit code 1"] * 2
 
 
+@pytest.mark.slow
 def test_other_settings_and_other_files_are_other_questions(tmp_path: Path, notes: Path) -> None:
     out = tmp_path / "out"
     cloud = tmp_path / "cloud.xyz"

@@ -121,6 +121,7 @@ def test_a_client_that_does_not_read_is_cut_off(strict: Site, files: Files) -> N
             trickle(client, ask)
 
 
+@pytest.mark.slow
 def test_slow_clients_make_room_for_quick_ones(strict: Site, files: Files) -> None:
     slow = [connect(strict, HEADER, FORM if i % 2 else b"") for i in range(30)]
     try:

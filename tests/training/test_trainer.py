@@ -36,6 +36,7 @@ def test_training_lowers_the_error():
     assert result.best["rotation_degrees"] < 0.4 * result.untrained["rotation_degrees"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [False, True])
 def test_a_run_can_go_on_from_the_weights_of_another(tmp_path, saved):
     first = train(small(), out=tmp_path / "first", corpus=blobs(), quiet=True)
@@ -212,6 +213,7 @@ def test_the_average_follows_the_weights(tmp_path):
     assert result.finished
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_over_before_it_is_planned_ends_the_run(monkeypatch):
     take = Stepper.__call__
 
