@@ -110,6 +110,23 @@ class Batch:
         """The same batch on another device."""
         return self.apply(lambda tensor: tensor.to(device))
 
+    def pair(self, row: int) -> tuple[Tensor, Tensor]:
+        """The source (N, 3) and the target (M, 3) of one item, without padding.
+
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> source, target = Batch(
+        ...     torch.zeros(1, 3, 3), torch.ones(1, 4, 3), source_mask=mask
+        ... ).pair(0)
+        >>> source.shape, target.shape
+        (torch.Size([2, 3]), torch.Size([4, 3]))
+        """
+        source, target = self.source[row], self.target[row]
+        if self.source_mask is not None:
+            source = source[self.source_mask[row]]
+        if self.target_mask is not None:
+            target = target[self.target_mask[row]]
+        return source, target
+
     def part(self, rows: slice | Tensor) -> Self:
         """Some of the pairs.
 

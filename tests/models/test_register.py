@@ -103,14 +103,12 @@ def test_polishing_helps_if_parts_are_missing_and_no_points_are_shared(generator
     assert after < 0.6 * before
 
 
-def test_polishing_keeps_a_pose_that_nothing_improves(generator):
-    source, target = shape(300, generator), 9 * torch.rand(300, 3, generator=generator)
-    start = Pose.identity()
-    for _ in range(3):
-        start = polish(source, target, start)
-    again = polish(source, target, start)
-    assert torch.equal(again.rotation, start.rotation)
-    assert torch.equal(again.translation, start.translation)
+def test_polishing_keeps_the_true_pose_of_exact_copies(turn, generator):
+    source = shape(300, generator)
+    truth = Pose(turn, torch.tensor([0.1, 0.2, 0.3]))
+    kept = polish(source, truth.apply(source), truth)
+    assert rotation_error_degrees(kept.rotation, turn) < 1e-4
+    torch.testing.assert_close(kept.translation, truth.translation, rtol=0, atol=1e-6)
 
 
 def test_the_seed_decides_the_sample(generator):

@@ -204,14 +204,7 @@ class PairwiseMethod(ClassicalMethod):
     def _solve(self, batch: Batch, init: Pose | None) -> Registration:
         found = []
         for row in range(len(batch)):
-            source, target = (
-                points[row] if mask is None else points[row][mask[row]]
-                for points, mask in (
-                    (batch.source, batch.source_mask),
-                    (batch.target, batch.target_mask),
-                )
-            )
-            one = self._solve_pair(source, target, None if init is None else init.at(row))
+            one = self._solve_pair(*batch.pair(row), None if init is None else init.at(row))
             if batch.source_mask is not None:
                 one = replace(
                     one,

@@ -134,17 +134,10 @@ class _WithICP(nn.Module):
         """Register a batch; ICP takes its pairs one after the other."""
         pose = self.model(batch).pose
         generator = torch.Generator().manual_seed(0)
-        found = []
-        for i in range(len(batch)):
-            source = _points(batch.source[i], batch.source_mask, i)
-            target = _points(batch.target[i], batch.target_mask, i)
-            found.append(polish(source, target, pose.at(i), generator=generator))
+        found = [
+            polish(*batch.pair(row), pose.at(row), generator=generator) for row in range(len(batch))
+        ]
         return Registration(Pose(*(torch.stack(parts) for parts in zip(*found, strict=True))))
-
-
-def _points(cloud: Tensor, mask: Tensor | None, item: int) -> Tensor:
-    """A cloud of a batch, without padding."""
-    return cloud if mask is None else cloud[mask[item]]
 
 
 def with_icp(method: Method) -> Method:

@@ -82,25 +82,22 @@ def open_method(text: str, protocol: str | None = None) -> Method:
     """
     if not text:
         raise ValueError("the name of a method is empty")
-    plain = text.removesuffix("+icp")
-    if hub.remote(plain) or (Path(plain) / hub.FILE).is_file():
-        model = RegistrationModel.from_pretrained(plain)
-        found = methods.of_model(plain, model, settings="loaded")
-        return found if plain == text else methods.with_icp(found)
     label, mark, rest = text.partition("=")
-    if mark and label and not Path(text).exists():
+    if mark and label and not hub.remote(text) and not Path(text).exists():
         return replace(open_method(rest, protocol), name=label)
+    if text.endswith("+icp") and not Path(text).exists():
+        return methods.with_icp(open_method(text.removesuffix("+icp"), protocol))
+    if hub.remote(text) or (Path(text) / hub.FILE).is_file():
+        return methods.of_model(text, RegistrationModel.from_pretrained(text), settings="loaded")
     if text in methods.names():
         return methods.get(text)
-    if plain != text and not Path(text).exists():
-        return methods.with_icp(open_method(plain, protocol))
     name, mark, settings = text.partition("@")
     if mark and name in presets.names():
         return _with_settings(name, settings, protocol)
     kind, mark, file = text.partition(":")
     if mark and kind in _PUBLISHED:
-        published = load_published(file, _PUBLISHED[kind]()).eval()
-        return methods.of_model(kind, published, settings="published weights")
+        model = load_published(file, _PUBLISHED[kind]()).eval()
+        return methods.of_model(kind, model, settings="published weights")
     if text in shipped.names() or text in _PUBLISHED:
         return _shipped(text)
     if Path(text).exists():

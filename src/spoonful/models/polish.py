@@ -41,7 +41,7 @@ def polish(
     iterations: int = 20,
     generator: torch.Generator | None = None,
 ) -> Pose:
-    """Improve a pose by matching each source point to the nearest target point.
+    """Improve a pose by ICP, on samples of the clouds and then on all points.
 
     Args:
         source: (N, 3).

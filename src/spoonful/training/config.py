@@ -178,7 +178,7 @@ class Config:
     seed: int = field(default=0, metadata=_in(0, 2**63 - 1))
     """Seed of the weights, the pairs and the perturbed starts."""
     init: str = ""
-    """Weights to start from: a shipped model, a run's folder or a file; none: those of the seed."""
+    """Weights to start from: a shipped model, a run, a file or a pulled folder; "" for none."""
     model: Literal["dcp", "rpmnet", "pointnetlk"] = "dcp"
     data: Data = field(default_factory=Data)
     dcp: Any = field(default_factory=DCP)
