@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import torch
 
 from models.helpers import make_batch, small_dcp, small_rpmnet, with_layer
+from scripts import run_script
 from spoonful.geometry import kernels
 from spoonful.metrics import rotation_error_degrees
 from spoonful.models.kernels.edge_ops import edge_summary
@@ -37,6 +39,29 @@ def test_cuda_gives_the_cpus_poses_and_gradients(build):
     found = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
     torch.testing.assert_close(there.pose.rotation.cpu(), here.pose.rotation, rtol=0, atol=1e-3)
     assert torch.nn.functional.cosine_similarity(found.cpu(), expected, dim=0) > 0.999
+
+
+@pytest.mark.parametrize("build", [small_dcp, small_rpmnet])
+def test_compiled_parts_have_the_eager_gradient_of_every_weight(build):
+    torch.compiler.reset()
+    batch = make_batch(4, 64, 60).to("cuda")
+    model = with_layer(build).cuda().train()
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    gradients = []
+    for _ in range(2):
+        model.load_state_dict(state)
+        model.zero_grad()
+        model.loss(model(batch), batch).backward()
+        gradients.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+        model.compile_parts(dynamic=False)
+    largest = max(float(gradient.norm()) for gradient in gradients[0])
+    for eager, compiled in zip(*gradients, strict=True):
+        assert (compiled - eager).norm() < 0.01 * eager.norm() + 1e-5 * largest
+
+
+def test_a_compiled_batch_norm_of_two_processes_has_the_eager_gradient(tmp_path):
+    # On the CPU. It is here because only trainings on a GPU compile their networks.
+    run_script(Path(__file__).with_name("normalize_in_two_processes.py"), tmp_path / "rendezvous")
 
 
 @pytest.mark.parametrize("build", [small_dcp, small_rpmnet])

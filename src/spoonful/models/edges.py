@@ -226,7 +226,9 @@ class _EdgeLinear(torch.autograd.Function):
                     y = y + features[..., channel, None] * to_features[:, channel]
             else:
                 y = y + features @ to_features.mT
-        return y.to(dtype)
+        # Not `y.to(dtype)` alone: where it changes nothing, compiled code of torch 2.11 passes
+        # zeros to `backward` (pytorch issue 180642).
+        return y if y.dtype == dtype else y.to(dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
