@@ -14,9 +14,10 @@ def main(rendezvous: str, rank: int) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
     values = torch.randn(4, 8, 5, generator=torch.Generator().manual_seed(rank))
+    norm = torch.nn.BatchNorm1d(5)
 
     def loss(x: torch.Tensor) -> torch.Tensor:
-        return batch_norm(x, torch.nn.BatchNorm1d(5)).pow(3).sum()
+        return batch_norm(x, norm).pow(3).sum()
 
     gradients = []
     for function in (loss, torch.compile(loss, backend=whole_graph)):

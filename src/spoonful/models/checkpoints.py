@@ -37,7 +37,7 @@ def load_published(path: str | Path, model: Model) -> Model:
     The models keep the published parameter names, so every tensor must find its place, and every
     place its tensor. Supported are plain state dicts, such as DCP's `.t7` files, those wrapped
     in a dictionary under "state_dict", such as RPM-Net's, those saved from `nn.DataParallel`
-    (names start with "module."), and safetensors files.
+    (names start with "module."), and safetensors files. Weights below 1e-20 are loaded as zeros.
 
     Files are read with `weights_only=True`: a checkpoint cannot run code. One that contains
     more than tensors and plain containers is refused.

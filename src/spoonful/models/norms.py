@@ -111,8 +111,8 @@ class _Sum(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor) -> Tensor:
         total = x.detach().clone(memory_format=torch.contiguous_format)
         dist.all_reduce(total)
-        # A copy: compiled code of torch 2.11 loses the gradient of a tensor that was changed in
-        # place (pytorch issue 180642).
+        # A copy: in compiled code of torch 2.11 a tensor that was changed in place has a wrong
+        # gradient (pytorch issue 180642).
         return total.clone()
 
     @staticmethod
