@@ -599,5 +599,5 @@ def test_the_precision_of_a_round_object_has_no_turn() -> None:
     ball = replace(aligned(points, points), covariance=spread, warnings=(warning,))
     console = Console(file=io.StringIO(), width=200)
     show(console, ball, "m", {})
-    said = "precision   0.001 m (standard deviations, of noise alone, without free axes)"
+    said = "precision   0.001 m (standard deviations, if no scan is bent, without free axes)"
     assert said in console.file.getvalue()

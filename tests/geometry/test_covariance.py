@@ -52,22 +52,66 @@ def test_the_ellipsoid_covers_the_truth_95_times_of_100(kind, scale, generator):
     assert 0.94 <= share <= 0.96
 
 
-@pytest.mark.slow
-def test_the_ellipsoid_of_a_plane_fit_covers_the_truth(generator):
-    n = 80
+def plane_fits(generator, n, errors):
+    """Fits of points on n random planes, with `errors` (F, N) along the normals, N / n on each."""
     target, truth = scene(generator, n)
     normals = torch.nn.functional.normalize(
         torch.randn(n, 3, generator=generator, dtype=torch.float64), dim=-1
     )
-    moved = truth.inverse().apply(target)
-    shake = 0.01 * torch.randn(FITS, n, 1, generator=generator, dtype=torch.float64)
-    source = moved + shake * (normals @ truth.rotation)
+    members = errors.shape[-1] // n
+    target, normals = (x.repeat_interleave(members, 0) for x in (target, normals))
+    source = truth.inverse().apply(target) + errors.unsqueeze(-1) * (normals @ truth.rotation)
     onto, along = target.expand_as(source), normals.expand_as(source)
-    start = Pose(truth.rotation.expand(FITS, 3, 3), truth.translation.expand(FITS, 3))
-    found = point_to_plane(source, onto, along, start=start)
-    found = point_to_plane(source, onto, along, start=found)
-    spread = plane_covariance(source, onto, along, found, noise=0.01)
-    assert 0.94 <= covered(truth, 1.0, found, spread) <= 0.96
+    count = len(errors)
+    found = Pose(truth.rotation.expand(count, 3, 3), truth.translation.expand(count, 3))
+    for _ in range(2):
+        found = point_to_plane(source, onto, along, start=found)
+    return (source, onto, along, found), truth
+
+
+@pytest.mark.slow
+def test_the_ellipsoid_of_a_plane_fit_covers_the_truth(generator):
+    errors = 0.01 * torch.randn(FITS, 80, generator=generator, dtype=torch.float64)
+    fits, truth = plane_fits(generator, 80, errors)
+    spread = plane_covariance(*fits, noise=0.01)
+    assert 0.94 <= covered(truth, 1.0, fits[-1], spread) <= 0.96
+
+
+@pytest.mark.slow
+def test_with_groups_the_ellipsoid_covers_the_truth_though_neighbours_share_errors(generator):
+    shared = 0.01 * torch.randn(1000, 200, generator=generator, dtype=torch.float64)
+    fits, truth = plane_fits(generator, 200, shared.repeat_interleave(5, -1))
+    groups = torch.arange(200).repeat_interleave(5).expand(1000, -1)
+    assert covered(truth, 1.0, fits[-1], plane_covariance(*fits, groups=groups)) >= 0.9
+    assert covered(truth, 1.0, fits[-1], plane_covariance(*fits)) < 0.5
+
+
+def test_groups_of_one_match_each_are_nearly_independent_errors(generator):
+    errors = 0.01 * torch.randn(1, 5000, generator=generator, dtype=torch.float64)
+    fits, _ = plane_fits(generator, 5000, errors)
+    found = plane_covariance(*fits, groups=torch.arange(5000).expand(1, -1))
+    expected = plane_covariance(*fits)
+    root = expected[0].diagonal().sqrt()
+    torch.testing.assert_close(
+        found[0] / root / root[:, None], expected[0] / root / root[:, None], rtol=0, atol=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind", "message"),
+    [
+        (torch.zeros(4), TypeError, "groups must be int64, got torch.float32"),
+        (
+            torch.zeros(3, dtype=torch.int64),
+            ValueError,
+            r"groups must have shape \(4,\), got \(3,\)",
+        ),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(groups, kind, message):
+    points = torch.eye(4)[:, :3]
+    with pytest.raises(kind, match=message):
+        plane_covariance(points, points, points, Pose.identity(), groups=groups)
 
 
 def test_what_a_plane_leaves_free_has_no_variance(generator):

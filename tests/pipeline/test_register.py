@@ -146,6 +146,21 @@ def test_shipped_networks_register_the_demo(method):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_deviation_is_about_the_error_though_neighbours_share_errors(shared):
+    source, target = lumpy(6000, 1), lumpy(6000, 2)
+    out = torch.nn.functional.normalize(source, dim=-1)
+    if shared:
+        errors = torch.sin(4 * source).prod(-1, keepdim=True)
+    else:
+        errors = torch.randn(6000, 1, generator=torch.Generator().manual_seed(0)).double()
+    found = register(source + 0.01 * errors / errors.std() * out, target)
+    degrees, shift = off_by(found.pose, Pose.identity(dtype=torch.float64))
+    assert found.deviation.degrees / 3 < degrees < 3 * found.deviation.degrees
+    assert found.deviation.length / 3 < shift < 3 * found.deviation.length
+
+
+@pytest.mark.slow
 def test_a_sphere_is_called_round_and_doubted():
     one, two = (torch.nn.functional.normalize(lumpy(4000, seed), dim=-1) for seed in (1, 2))
     found = register(one, two)

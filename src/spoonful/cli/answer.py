@@ -71,7 +71,7 @@ def show(
         parts = [f"{degrees:.2g}°"] if degrees else []
         both = " and ".join([*parts, f"{size:.2g} {unit}".rstrip()])
         free = any(warning.endswith("still fit") for warning in found.warnings)
-        kind = "standard deviations, of noise alone" + (", without free axes" if free else "")
+        kind = "standard deviations, if no scan is bent" + (", without free axes" if free else "")
         lines.insert(2, ("precision", f"{both} ({kind})"))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))

@@ -15,6 +15,7 @@ relative change of its scale, s' = s exp(sigma), as the seventh. That is GTSAM's
 (`Pose3`). ROS has the shift first and axes of the target's frame: `to_ros` converts.
 
 The covariance is of noise alone. It does not know about wrong matches, or another pose that fits.
+Errors that neighbouring points share are noise too: see `groups` of `plane_covariance`.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def plane_covariance(
     mask: Tensor | None = None,
     *,
     noise: float | Tensor | None = None,
+    groups: Tensor | None = None,
 ) -> Tensor:
     """The covariance of a point-to-plane fit, (..., 6, 6).
 
@@ -111,6 +113,10 @@ def plane_covariance(
         weights: (..., N), those of the fit; equal if None.
         mask: (..., N) bool, that of the fit.
         noise: standard deviation of the distance along the normal, as for `covariance`.
+        groups: (..., N) int64, from 0 to N - 1. Errors of matches with the same number may depend
+            on each other, as those of neighbours on an uneven surface do; errors of different
+            groups are independent. `noise` is not used. A result from few groups is rough: there
+            should be twenty or more.
 
     Returns:
         As `covariance`. Zero along what the planes leave free (a floor fixes no shift along it).
@@ -125,7 +131,10 @@ def plane_covariance(
     x, y, w, unit, _ = points
     _, gap, rows = plane_rows(x, y, n, pose)
     inverse = symmetric_inverse(gram(rows, w))
-    middle = gram(rows, w.square() * _variance(noise, unit, gap, w, 6))
+    if groups is None:
+        middle = gram(rows, w.square() * _variance(noise, unit, gap, w, 6))
+    else:
+        middle = _between(groups, w.unsqueeze(-1) * gap * rows, w)
     return points.result(_sandwich(_in_unit(inverse, unit), middle))
 
 
@@ -170,6 +179,22 @@ def _variance(
     value = torch.as_tensor(noise, dtype=w.dtype, device=w.device)
     value = value if value.ndim == w.ndim else value.unsqueeze(-1)
     return (value * unit.unsqueeze(-1)).square().expand_as(w)
+
+
+def _between(groups: Tensor, pulls: Tensor, w: Tensor) -> Tensor:
+    """`sum_g p_g p_g^T`, with p_g the sum of a group's pulls on the pose (Liang and Zeger 1986).
+
+    The fit makes all pulls cancel, so they are smaller than the errors: by the share of the groups
+    that the unknowns take up.
+    """
+    if groups.dtype != torch.int64:
+        raise TypeError(f"groups must be int64, got {groups.dtype}")
+    if groups.shape != w.shape:
+        raise ValueError(f"groups must have shape {tuple(w.shape)}, got {tuple(groups.shape)}")
+    sums = torch.zeros_like(pulls).scatter_add(-2, groups.unsqueeze(-1).expand_as(pulls), pulls)
+    count = (torch.zeros_like(w).scatter_add(-1, groups, w.detach()) > 0).sum(-1, keepdim=True)
+    share = count / (count - pulls.shape[-1]).clamp_min(1)
+    return gram(sums, share.to(w).expand_as(w))
 
 
 def _scatter(arms: Tensor, weight: Tensor, scaled: bool) -> Tensor:

@@ -22,6 +22,8 @@ _POINTS = 8000
 _SETTLED = 1e-4
 # How far apart points of the clouds themselves may be, in voxels.
 _REACH = 0.5
+# The common surface is divided into at least so many cells.
+_CELLS = 20
 
 
 def polish(
@@ -66,13 +68,27 @@ def polish(
 
 
 def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
-    """The covariance of the last fit, with the noise estimated from the distances to planes."""
-    kept = matches.squared.isfinite()
+    """The covariance of the last fit, if points in one cell share their errors.
+
+    They share the errors of estimated normals and of uneven surfaces.
+    """
+    kept = matches.squared[0].isfinite()
     if int(kept.sum()) <= 6:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)
     assert matches.normals is not None
-    onto, normals = matches.points[0], matches.normals[0]
-    return plane_covariance(source, onto, normals, pose.at(0), mask=kept[0])
+    common, onto, normals = (x[kept] for x in (source, matches.points[0], matches.normals[0]))
+    return plane_covariance(common, onto, normals, pose.at(0), groups=_cells(common))
+
+
+def _cells(points: Tensor) -> Tensor:
+    """The number of each point's cell, (N,). Cells are cubes, as large as `_CELLS` allows."""
+    places = (points - points.amin(0)) / (points.amax(0) - points.amin(0)).max().clamp_min(1e-9)
+    for count in (4, 8, 16, 32):
+        cells = (places * count).long().clamp_max(count - 1)
+        numbers = torch.unique(cells, dim=0, return_inverse=True)[1]
+        if int(numbers.max()) + 1 >= _CELLS:
+            break
+    return numbers
 
 
 def some_of(points: Tensor, most: int, generator: torch.Generator) -> Tensor:
