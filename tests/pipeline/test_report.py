@@ -83,6 +83,16 @@ def test_without_an_answer_the_page_says_so(found: Alignment, tmp_path: Path) ->
     assert "Rotation" not in text
 
 
+def test_the_precision_is_that_of_the_result_with_its_condition(
+    found: Alignment, tmp_path: Path
+) -> None:
+    spread = torch.tensor([0.0, 0, 0, 1e-6, 1e-6, 4e-6], dtype=torch.float64).diag()
+    text = Page(write_report(tmp_path / "r.html", replace(found, covariance=spread), unit="m")).text
+    assert "Precision, if no scan is bent" in text
+    assert "0.002 m" in text
+    assert "Precision" not in Page(write_report(tmp_path / "r.html", found)).text
+
+
 def test_units_are_shown_or_said_to_be_unknown(found: Alignment, tmp_path: Path) -> None:
     assert "not known" in Page(write_report(tmp_path / "r.html", found)).text
     assert "not known" not in Page(write_report(tmp_path / "r.html", found, unit="mm")).text

@@ -18,6 +18,7 @@ from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import (
     SHOWN,
     axis_text,
+    precision_text,
     scale_text,
     vector_text,
 )
@@ -66,13 +67,10 @@ def show(
     if rated:
         surface = f"RMSE {off}, median {middle} from these points to the target's surface"
         lines.insert(3, ("surface", surface))
-    if answered(found) and found.deviation is not None:
-        degrees, size = found.deviation
-        parts = [f"{degrees:.2g}°"] if degrees else []
-        both = " and ".join([*parts, f"{size:.2g} {unit}".rstrip()])
+    if precision := precision_text(found, unit):
         free = any(warning.endswith("still fit") for warning in found.warnings)
         kind = "standard deviations, if no scan is bent" + (", without free axes" if free else "")
-        lines.insert(2, ("precision", f"{both} ({kind})"))
+        lines.insert(2, ("precision", f"{precision} ({kind})"))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))
     if answered(found) and found.scale_deviation is not None:

@@ -164,6 +164,8 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         Fact("Axis", axis),
         Fact("Translation", vector_text(shift.tolist(), alignment.radius), unit),
     ]
+    if text := precision_text(alignment, unit):
+        pose.append(Fact("Precision, if no scan is bent", text))
     rows = [
         *(pose if answered(alignment) else []),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
@@ -210,6 +212,15 @@ def vector_text(values: Sequence[float], least: float = 0.0) -> str:
     digits = 3 - math.floor(math.log10(largest)) if largest > 0 else 0
     decimals = min(max(digits, 2), 12)
     return ", ".join(f"{round(value, decimals) + 0.0:.{decimals}f}" for value in values)
+
+
+def precision_text(alignment: Alignment, unit: str) -> str:
+    """The standard deviations of turn and shift; "" if there is no pose, or they are not known."""
+    if not answered(alignment) or alignment.deviation is None:
+        return ""
+    degrees, length = alignment.deviation
+    parts = [f"{degrees:.2g}°"] if degrees else []
+    return " and ".join([*parts, f"{length:.2g} {unit}".rstrip()])
 
 
 def _length(value: float, unit: str) -> str:
