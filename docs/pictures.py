@@ -61,7 +61,8 @@ def write_page_picture(found: Alignment, path: Path) -> None:
         for key in ["ArrowUp"] * 4 + ["+"] * 2:
             browser.key(key)
         browser.evaluate("document.activeElement.blur()")
-        path.write_bytes(browser.screenshot())
+        browser.settle()
+        path.write_bytes(browser.page.screenshot())  # with the panel
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
