@@ -592,6 +592,14 @@ def test_without_an_answer_no_pose_is_printed() -> None:
     assert "rotation" not in text
 
 
+def test_a_turn_that_nothing_holds_has_no_precision() -> None:
+    points = torch.rand(50, 3, dtype=torch.float64)
+    spread = torch.tensor([1e12, 0, 0, 1e-6, 1e-6, 1e-6], dtype=torch.float64).diag()
+    console = Console(file=io.StringIO(), width=200)
+    show(console, replace(aligned(points, points), covariance=spread), "m", {})
+    assert "precision" not in console.file.getvalue()
+
+
 def test_the_precision_of_a_round_object_has_no_turn() -> None:
     points = torch.rand(50, 3, dtype=torch.float64)
     spread = torch.tensor([0.0, 0, 0, 1e-6, 1e-6, 1e-6], dtype=torch.float64).diag()

@@ -187,7 +187,7 @@ class Alignment:
 
     @cached_property
     def deviation(self) -> Deviation | None:
-        """The covariance as two numbers; None if there is none, or it is not finite."""
+        """The covariance as two numbers; None if there is none, or it says nothing about turns."""
         if self.covariance is None or not bool(self.covariance.isfinite().all()):
             return None
         # The shift of the source's middle: that of a far origin is mostly turn.
@@ -197,7 +197,9 @@ class Alignment:
         about = change @ self.covariance @ change.mT
         turn, shift = (torch.linalg.eigvalsh(part)[-1] for part in (about[:3, :3], about[3:, 3:]))
         turn, shift = (part.clamp_min(0).sqrt() for part in (turn, shift))
-        return Deviation(float(torch.rad2deg(turn)), float(shift))
+        degrees = float(torch.rad2deg(turn))
+        # Points on one line hold turns about it by their rounding errors.
+        return Deviation(degrees, float(shift)) if degrees < 180 else None
 
     @cached_property
     def surface(self) -> SurfaceDistance:
