@@ -84,8 +84,8 @@ def _cells(points: Tensor) -> Tensor:
     """The number of each point's cell, (N,). Cells are cubes, as large as `_CELLS` allows."""
     places = (points - points.amin(0)) / (points.amax(0) - points.amin(0)).max().clamp_min(1e-9)
     for count in (4, 8, 16, 32):
-        cells = (places * count).long().clamp_max(count - 1)
-        numbers = torch.unique(cells, dim=0, return_inverse=True)[1]
+        x, y, z = (places * count).long().clamp_max(count - 1).unbind(-1)
+        numbers = torch.unique((x * count + y) * count + z, return_inverse=True)[1]
         if int(numbers.max()) + 1 >= _CELLS:
             break
     return numbers
