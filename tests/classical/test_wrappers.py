@@ -66,12 +66,13 @@ def off(found: Pose, truth: Pose) -> float:
 @pytest.mark.parametrize("settings", ["published", "default"])
 def test_an_easy_pair_is_solved_to_half_a_degree(kind, settings):
     usable(kind)
-    batch = pair()
-    found = getattr(kind, settings)()(batch)
-    # As published, KISS-Matcher thins these 400 points and matches the voxels' means.
+    # As published, KISS-Matcher thins the points, and the order of its threads changes the result:
+    # 0.4 to 0.5 degrees with this many, but 1 to 3 with 400.
     coarse = (kind, settings) == (KISSMatcher, "published")
-    assert off(found.pose, batch.pose) < (3 if coarse else 0.5)
-    assert (found.pose.translation - batch.pose.translation).norm() < (0.02 if coarse else 0.01)
+    batch = pair(points=2000 if coarse else 400)
+    found = getattr(kind, settings)()(batch)
+    assert off(found.pose, batch.pose) < (1.0 if coarse else 0.5)
+    assert (found.pose.translation - batch.pose.translation).norm() < 0.01
     assert found.status == ("ok",)
     assert found.inlier_ratio > 0.95
 
