@@ -44,6 +44,7 @@ from spoonful.align.scans import (
     read_scan,
 )
 from spoonful.align.surfaces import Surface, refine
+from spoonful.align.surfaces import covariances as surface_covariances
 from spoonful.extras import require
 from spoonful.files import check_folder
 from spoonful.geometry import Pose
@@ -270,7 +271,8 @@ def _align(
     index = {name: k for k, name in enumerate(names)}
     stages.tell("solving", 0, 1)
     strong, solution, alike = settle(edges, index, first)
-    solution = _refined(solution, strong, index)
+    growth = {index[name]: scans[name].get("growth", 0.0) for name in names}
+    solution, spread = _refined(solution, strong, index, growth)
     stages.tell("solving", 1, 1)
     groups = [[names[k] for k in group] for group in solution.groups]
     for copy, original in copies.items():
@@ -281,7 +283,7 @@ def _align(
             original = copies.get(name, name)
             pose = solution.poses[index[original]]
             poses[name] = _placed(pose, centers[original], centers[group[0]])
-            covariances[name] = solution.covariances[index[original]]
+            covariances[name] = spread[index[original]]
     pairs = _results(edges, strong, solution, centers)
     usual = sorted(grids)[len(grids) // 2] if grids else min(row["apt"] for row in scans.values())
     return Aligned(
@@ -585,9 +587,15 @@ def _surprising(chances: Mapping[int, float], wrong: set[int]) -> bool:
     return len(wrong & set(chances)) > expected + 2 * math.sqrt(expected) + 1
 
 
-def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) -> Solution:
-    """The solution with the poses of each group fitted on the surfaces of its kept pairs."""
+def _refined(
+    solution: Solution,
+    rows: Sequence[Row],
+    index: Mapping[str, int],
+    growth: Mapping[int, float],
+) -> tuple[Solution, dict[int, Tensor]]:
+    """The solution with each group fitted on the surfaces of its kept pairs, and covariances."""
     poses = list(solution.poses)
+    spread: dict[int, Tensor] = {}
     surfaces: dict[str, Surface] = {}
     for group in solution.groups:
         pairs = []
@@ -599,13 +607,15 @@ def _refined(solution: Solution, rows: Sequence[Row], index: Mapping[str, int]) 
                     if file not in surfaces:
                         surfaces[file] = load_surface(file)
                 pairs.append((i, j, surfaces[source], surfaces[target]))
-        for scan, pose in refine({scan: poses[scan] for scan in group}, pairs).items():
+        fitted = refine({scan: poses[scan] for scan in group}, pairs)
+        spread |= surface_covariances(fitted, pairs, growth)
+        for scan, pose in fitted.items():
             poses[scan] = pose
     off = [
         None if old is None else disagreement(_edge(row, index), poses)
         for row, old in zip(rows, solution.off, strict=True)
     ]
-    return replace(solution, poses=poses, off=off)
+    return replace(solution, poses=poses, off=off), spread
 
 
 def _results(

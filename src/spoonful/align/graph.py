@@ -41,7 +41,8 @@ class Edge:
         source: the number of the scan to move.
         target: the number of the other scan.
         pose: float64, `target ~ R source + t`.
-        covariance: (6, 6) of a small turn and shift in the source's frame.
+        covariance: (6, 6) of a small turn and shift in the source's frame, see
+            `spoonful.align.pairs.covariance_of`.
         confidence: the probability that the pose is right.
     """
 
@@ -60,8 +61,6 @@ class Solution:
         groups: numbers of scans, the largest group first.
         poses: for each scan the pose that maps it into its group's frame, which is that of the
             group's first scan.
-        covariances: for each scan the (6, 6) covariance of that pose, of a small turn and shift in
-            the scan's frame; zero for the first of each group.
         kept: for each edge, True if its scans are in one group and it agrees with their poses.
         off: for each edge, its disagreement with the poses in standard deviations; None between
             groups.
@@ -69,7 +68,6 @@ class Solution:
 
     groups: list[list[int]]
     poses: list[Pose]
-    covariances: list[Tensor]
     kept: list[bool]
     off: list[float | None]
 
@@ -110,7 +108,6 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
     groups = [sorted(group, key=lambda scan: (scan != first, scan)) for group in groups]
     number = {scan: g for g, group in enumerate(groups) for scan in group}
     poses = [Pose.identity(dtype=torch.float64) for _ in range(count)]
-    covariances = [torch.zeros(6, 6, dtype=torch.float64) for _ in range(count)]
     for group in groups:
         own = [k for k in agreed if {edges[k].source, edges[k].target} <= {*group}]
         # Doubtful edges are less exact, too: they count only if the others do not connect all.
@@ -119,8 +116,8 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
             own = sure
         if own:
             tree = _from_tree(group, edges, sorted(own, key=lambda k: -weight[k]))
-            for scan, found in _optimise(group, [edges[k] for k in own], tree).items():
-                poses[scan], covariances[scan] = found
+            for scan, pose in _optimise(group, [edges[k] for k in own], tree).items():
+                poses[scan] = pose
     off: list[float | None] = [
         disagreement(edge, poses) if number[edge.source] == number[edge.target] else None
         for edge in edges
@@ -128,7 +125,7 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
     limit = _CHI**0.5
     taken = set(agreed)
     keep = [k in taken and value is not None and value <= limit for k, value in enumerate(off)]
-    return Solution(groups, poses, covariances, keep, off)
+    return Solution(groups, poses, keep, off)
 
 
 class Votes(NamedTuple):
@@ -297,23 +294,20 @@ def _near_start(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pos
         if kept == before or not _connect(part, [edges[k] for k in kept]):
             break
         fitted = _optimise(part, [edges[k] for k in kept], poses)
-        poses = {scan: fitted[scan][0] if scan in fitted else start[scan] for scan in part}
+        poses = {scan: fitted.get(scan, start[scan]) for scan in part}
     return kept
 
 
 def _optimise(
     part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]
-) -> dict[int, tuple[Pose, Tensor]]:
-    """The poses that fit the edges best, by least squares, and their marginal covariances."""
-    gtsam = _gtsam()
+) -> dict[int, Pose]:
+    """The poses that fit the edges best, by least squares."""
     graph, values = _problem(part, edges, start)
-    found = gtsam.LevenbergMarquardtOptimizer(graph, values).optimize()
-    marginals = gtsam.Marginals(graph, found)
-    fitted = {}
-    for scan in part[1:]:
-        pose = Pose.from_matrix(torch.from_numpy(found.atPose3(scan).matrix().copy()))
-        fitted[scan] = pose, torch.from_numpy(marginals.marginalCovariance(scan).copy())
-    return fitted
+    found = _gtsam().LevenbergMarquardtOptimizer(graph, values).optimize()
+    return {
+        scan: Pose.from_matrix(torch.from_numpy(found.atPose3(scan).matrix().copy()))
+        for scan in part[1:]
+    }
 
 
 def _problem(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> tuple[Any, Any]:
