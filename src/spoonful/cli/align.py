@@ -35,13 +35,16 @@ def align_command(
         str, typer.Option(help="any: try all pairs. sequence: each scan with the two before it.")
     ] = "any",
     fixed: Annotated[
-        Path | None, typer.Option(metavar="scan.ply", help="Scan whose frame the others get.")
+        Path | None,
+        typer.Option(
+            metavar="scan.ply", help="Scan whose pose is fixed. Default: the first of each group."
+        ),
     ] = None,
     init: Annotated[
         Path | None,
         typer.Option(
             metavar="poses.txt",
-            help="Poses to start from: KITTI, TUM, g2o, COLMAP images.txt, 4x4 texts, poses.json.",
+            help="Initial poses: KITTI, TUM, g2o, COLMAP images.txt, 4x4 text files, poses.json.",
         ),
     ] = None,
     scale: Annotated[
@@ -62,7 +65,7 @@ def align_command(
     ] = None,
     ray: Annotated[bool, typer.Option("--ray", help="Run on a Ray cluster.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and an estimate of the time only.")
+        bool, typer.Option("--dry-run", help="Only print the plan and the estimated time.")
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help=f"Start even if there are more than {MANY} scans.")
@@ -70,7 +73,7 @@ def align_command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Put scans together: find the pose of each, and merge them.
+    """Align many scans: find the pose of each, and merge them.
 
     The order and the poses of the scans need not be known. Pairs that contradict the others are
     rejected. Scans that do not connect become separate groups.
@@ -79,7 +82,7 @@ def align_command(
     merged.ply; those of an earlier result are removed. Run the same command again to resume after
     a stop.
 
-    Exit code 0: one group, no doubt; 3: several groups, doubtful pairs or unreadable files; 2: bad
+    Exit code 0: one group, no doubtful pairs; 3: several groups, doubtful pairs or unreadable files; 2: bad
     input.
 
     [bold]Examples[/bold]

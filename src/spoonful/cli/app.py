@@ -68,7 +68,7 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Register 3D point clouds, and train networks that do.
+    """Register 3D point clouds, and train registration networks.
 
     [bold]Examples[/bold]
 
@@ -78,7 +78,7 @@ def root(
 
       spoonful batch pairs.csv --out results
 
-      spoonful align scans/ --out aligned    many scans, put together
+      spoonful align scans/ --out aligned    align many scans
 
       spoonful data show rpm-crop --item 3   an item of a protocol
 

@@ -40,7 +40,7 @@ NAMED = 5
 
 def batch_command(
     pairs: Annotated[
-        Path, typer.Argument(help="CSV table with columns source, target, and perhaps id, init.")
+        Path, typer.Argument(help="CSV table with columns source, target, and optionally id, init.")
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")],
     reports: Annotated[

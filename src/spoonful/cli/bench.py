@@ -57,7 +57,7 @@ def bench(
 
 
 def analyze(context: typer.Context) -> None:
-    """Draw the paper's figures of the refinement for a model (in a source checkout).
+    """Draw the paper's figures on the refinement, for a model (in a source checkout).
 
     The same as `spoonful bench analyze`, which lists the figures and options with --help.
 
@@ -71,7 +71,7 @@ def analyze(context: typer.Context) -> None:
 
 
 def reproduce(context: typer.Context) -> None:
-    """Print a table of the paper beside ours (in a source checkout).
+    """Print a table of the paper next to ours (in a source checkout).
 
     Trains or loads what is missing, and measures it. The same as `spoonful bench reproduce`, which
     lists the options with --help.
@@ -92,7 +92,7 @@ def reproduce(context: typer.Context) -> None:
 def tune(context: typer.Context) -> None:
     """Find good settings for a classical method (in a source checkout).
 
-    Searches on training pairs alone. The same as `spoonful bench tune`, which lists the options
+    Searches on training pairs only. The same as `spoonful bench tune`, which lists the options
     with --help.
 
     [bold]Examples[/bold]

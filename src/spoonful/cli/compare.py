@@ -18,8 +18,12 @@ _ROOM = 100  # columns; with fewer, intervals are printed under the differences
 
 
 def compare_command(
-    first: Annotated[Path, typer.Argument(metavar="A.json", help="A result of evaluate.")],
-    second: Annotated[Path, typer.Argument(metavar="B.json", help="Another, on the same items.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="A.json", help="Result file of `spoonful evaluate`.")
+    ],
+    second: Annotated[
+        Path, typer.Argument(metavar="B.json", help="Another result file, of the same items.")
+    ],
     metric: Annotated[
         list[str] | None, typer.Option(help="Only these metrics, with all statistics.")
     ] = None,
@@ -27,7 +31,7 @@ def compare_command(
         bool, typer.Option("--finite-only", help="Leave out items with a non-finite pose.")
     ] = False,
 ) -> None:
-    """Paired differences, B - A: item by item, with 95 % intervals.
+    """Compare two results: paired differences, B - A, with 95 % intervals.
 
     [bold]Examples[/bold]
 

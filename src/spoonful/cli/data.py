@@ -73,7 +73,7 @@ def list_datasets() -> None:
 @app.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="The dataset, as `spoonful data list` calls it.")],
-    url: Annotated[str | None, typer.Option(help="Another address of the same file.")] = None,
+    url: Annotated[str | None, typer.Option(help="Another URL of the same file.")] = None,
     from_file: Annotated[
         Path | None, typer.Option(help="The zip file, if you have it already.")
     ] = None,
@@ -140,7 +140,7 @@ def simulate(
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same scans.")] = 0,
 ) -> None:
-    """Simulate scans of made-up rooms and streets; write them with their true poses.
+    """Simulate scans of rooms, streets and other scenes, with their true poses.
 
     [bold]Examples[/bold]
 

@@ -40,7 +40,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Register two laser scans of an office and write a page to turn with the mouse.
+    """Register two laser scans of an office and write an interactive 3D page.
 
     [bold]Examples[/bold]
 

@@ -47,7 +47,9 @@ def evaluate_command(
             "renames a row.",
         ),
     ],
-    protocol: Annotated[str, typer.Option(help="How pairs are made.")] = "rpm-crop",
+    protocol: Annotated[
+        str, typer.Option(help="Protocol that defines the test pairs.")
+    ] = "rpm-crop",
     data: Annotated[
         str, typer.Option(help="The shapes: synthetic, a dataset's name, a file or a folder.")
     ] = "synthetic",

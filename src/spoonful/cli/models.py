@@ -96,7 +96,7 @@ def export_model(
     ],
     points: Annotated[
         int | None,
-        typer.Option(help="Points of each cloud, for a file of this size.", show_default="any"),
+        typer.Option(help="Fix the number of points per cloud.", show_default="any"),
     ] = None,
 ) -> None:
     """Export a model as a program that runs without this package.
@@ -158,7 +158,7 @@ def pull_model(
     ],
     folder: Annotated[Path, typer.Argument(help="Folder to write to.")],
 ) -> None:
-    """Download a model and its card; the folder is then the name of a method.
+    """Download a model and its card; the folder can then be used as a method.
 
     [bold]Examples[/bold]
 

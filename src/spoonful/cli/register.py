@@ -35,7 +35,8 @@ PER_PAIR = "register takes two files; for many pairs type: spoonful batch pairs.
 
 Method = Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")]
 Voxel = Annotated[
-    str | None, typer.Option(metavar="5mm", help="Grid of the search. Default: from the clouds.")
+    str | None,
+    typer.Option(metavar="5mm", help="Voxel size of the search. Default: from the clouds."),
 ]
 Unit = Annotated[
     str,
@@ -43,13 +44,13 @@ Unit = Annotated[
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(metavar="0.001", help="Factor for the source; auto finds it."),
+    typer.Option(metavar="0.001", help="Scale of the source; auto estimates it."),
 ]
 UpAxis = Annotated[
     str, typer.Option(metavar="z", help="Axis that points up in the files, or auto.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Seed = Annotated[int, typer.Option(metavar="0", help="Seed of the random choices.")]
+Seed = Annotated[int, typer.Option(metavar="0", help="Random seed.")]
 Device = Annotated[str, typer.Option(metavar="cuda", help="cpu, cuda, or auto.")]
 
 
@@ -58,7 +59,7 @@ def register_command(
         Path | None, typer.Argument(help="Cloud or mesh to move.", show_default=False)
     ] = None,
     target: Annotated[
-        Path | None, typer.Argument(help="Cloud or mesh to move it onto.", show_default=False)
+        Path | None, typer.Argument(help="Cloud or mesh that stays fixed.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None,
@@ -72,7 +73,7 @@ def register_command(
         typer.Option(metavar="out.json", help="Write the pose: .json, .txt, .yaml or .g2o."),
     ] = None,
     init: Annotated[
-        Path | None, typer.Option(metavar="pose.json", help="Start from this pose.")
+        Path | None, typer.Option(metavar="pose.json", help="File with the initial pose.")
     ] = None,
     method: Method = "auto",
     voxel: Voxel = None,
@@ -80,7 +81,10 @@ def register_command(
     scale: Scale = None,
     origin: Annotated[
         str,
-        typer.Option(metavar="auto", help="Pose about X,Y,Z, too; auto: near the target."),
+        typer.Option(
+            metavar="auto",
+            help="Also give the pose relative to X,Y,Z; auto: a point near the target.",
+        ),
     ] = "",
     up: UpAxis = "",
     seed: Seed = 0,
@@ -88,7 +92,7 @@ def register_command(
     as_json: Json = False,
     context: typer.Context = None,  # type: ignore[assignment]  # `spoonful demo` has none
 ) -> None:
-    """Find the rigid motion that moves one point cloud onto another.
+    """Find the rigid transform that aligns one point cloud with another.
 
     Exit code 0: confident; 3: doubtful; 2: bad input. Existing outputs are replaced. For many pairs
     see [bold]spoonful batch[/bold].
