@@ -108,7 +108,7 @@ def test_a_folder_has_a_text_for_each_scan(tmp_path: Path, truth: dict[str, Pose
         ("1 0 0 0 0 2 0 0 0 0 1 0\n" * 2, "rigid motion"),
         ("0 0 0 0 0 0 0 3\n" * 2, "unit quaternion"),
         ("1 2 3\n4 5 6", "3 numbers per line"),
-        ("hello\nworld", "no poses of KITTI"),
+        ("hello\nworld", "not poses of KITTI"),
         ("{}", r"not a poses\.json"),
         ("VERTEX_SE3:QUAT 0 0 0", "quaternion"),
         ("0 1 0 0 0 0 0 0 1 a.jpg\n\n1 1 0 0 0 5 0 0 1 a.png\n\n", "two different poses for a"),

@@ -1,1 +1,1 @@
-"""Any number of scans of one thing or several, put together."""
+"""Align any number of scans, of one object or place or of several."""

@@ -39,7 +39,7 @@ _KEPT = 1000
 
 
 class Sketch(NamedTuple):
-    """Some points of a scan.
+    """A subsample of a scan, to compare it with others.
 
     Attributes:
         points: (N, 3), in the files' unit.
@@ -56,7 +56,7 @@ class Sketch(NamedTuple):
 
 @dataclass(frozen=True)
 class CompareJob:
-    """A scan to compare with others.
+    """A job: compare a scan with others.
 
     Attributes:
         id: the scan's name.
@@ -82,18 +82,18 @@ def similar(
     most: int,
     run: Callable[[Sequence[CompareJob], Callable[[CompareJob], Row]], Mapping[str, Row]],
 ) -> list[tuple[int, int]]:
-    """The pairs of each scan with those that it has most places in common with.
+    """The pairs of each scan with those that have the most consistent matches with it.
 
-    The counts of features shortlist the scans. Then some points are matched by their features, and
-    the matches that keep distances are counted.
+    Histograms of features shortlist the scans. Then some points are matched by their features, and
+    the matches that preserve distances are counted.
 
     Args:
         described: the file with the description of each scan, by name.
-        most: how many pairs each scan asks for.
+        most: the number of pairs per scan.
         run: runs jobs in processes, and returns the row of each by its id.
 
     Returns:
-        Pairs of numbers of scans, the smaller one first, in order.
+        Pairs of indices of scans, the smaller one first, sorted.
     """
     names, files = list(described), list(described.values())
     alike = torch.full((len(files), len(files)), -torch.inf)
@@ -110,7 +110,7 @@ def similar(
 
 @functools.lru_cache(maxsize=_KEPT)
 def _sketch(path: str) -> Sketch:
-    """Some points of a stored description, evenly chosen."""
+    """An even subsample of a stored description."""
     found = torch.load(path, weights_only=True, mmap=True)
     step = max(1, len(found["grid"]) // _POINTS)
     points, normals, features = (
@@ -120,7 +120,7 @@ def _sketch(path: str) -> Sketch:
 
 
 def agreement(one: Sketch, other: Sketch) -> float:
-    """The size of the largest set of matches that keep their distances, roughly."""
+    """The approximate size of the largest set of matches that preserve distances."""
     here, there = mutual_matches(one.features, other.features, 1)
     agree = compatible(
         one.points[here],
@@ -135,7 +135,7 @@ def agreement(one: Sketch, other: Sketch) -> float:
 
 
 def best(alike: Tensor, most: int) -> list[tuple[int, int]]:
-    """The pairs of each scan with the `most` scans that it is most like, by an (S, S) table."""
+    """The pairs of each scan with the `most` most similar scans, from an (S, S) table."""
     alike = alike.clone().fill_diagonal_(-torch.inf)
     chosen = alike.topk(min(most, len(alike) - 1), dim=1).indices
     pairs = {(min(i, j), max(i, j)) for i, row in enumerate(chosen.tolist()) for j in row}
@@ -162,7 +162,7 @@ def in_sequence(count: int) -> list[tuple[int, int]]:
 
 
 def suitable_grids(pairs: Sequence[tuple[Row, Row]]) -> list[float]:
-    """An edge for each pair of scans: one that suits it, and as few different ones as possible."""
+    """A suitable grid edge for each pair of scans, with as few different edges as possible."""
     wanted, least = [], []
     for pair in pairs:
         edges = [Edges(row["apt"], row["least"]) for row in pair]

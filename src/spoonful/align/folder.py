@@ -77,14 +77,14 @@ J = TypeVar("J", bound=Job)
 
 @dataclass(frozen=True)
 class PairResult:
-    """One pair that was registered.
+    """The result of registering one pair.
 
     Attributes:
         source: name of the scan that was moved.
         target: name of the other scan.
         pose: `T_target_source`, between the files' frames.
         covariance: (6, 6) of a small turn and shift about the source's centre.
-        confidence: the probability that the pose is right, by itself.
+        confidence: the probability that the pose is right, without regard to other pairs.
         overlap: the part of the smaller scan that lies on the other one.
         rmse: of the distances to the surface, in the files' unit.
         status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
@@ -105,25 +105,25 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Scans in groups, each group in one frame.
+    """Aligned scans in groups, each group in one frame.
 
     Attributes:
         files: the file of each scan, by the scan's name.
-        groups: names of the scans that belong together, the largest group first. Each group has
-            the frame of its first scan.
-        poses: for each scan the pose that maps it, scaled, into its group's frame.
-        scales: for each scan the factor before its pose; 1 unless `scale` is "auto".
+        groups: names of the scans of each group, the largest group first. Each group has the frame
+            of its first scan.
+        poses: for each scan the pose that maps the scaled scan into its group's frame.
+        scales: for each scan its scale factor; 1 unless `scale` is "auto".
         covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
             shift about its centroid, in its own axes; zero for the first of a group.
         centers: for each scan its centroid, scaled, in its own frame.
         surfaces: for each scan of a pair that was registered, the file with its description.
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
-        copies: files whose content another file has too, and the name of that scan.
-        skipped: how many pairs were not tried because the scans differ too much in size.
-        spacing: half the usual edge of the grids, in the files' unit.
-        doubts: what is doubtful, one sentence each.
-        notes: further remarks on scans, such as points that were left out, one sentence each.
+        copies: files with the same content as another file, and the name of that scan.
+        skipped: the number of pairs not tried because the scans differ too much in size.
+        spacing: half the median edge of the grids, in the files' unit.
+        doubts: the reasons to doubt the result, one sentence each.
+        notes: remarks on scans, such as points that were dropped, one sentence each.
         seconds: the time it took.
     """
 
@@ -150,7 +150,7 @@ class Aligned:
 
 
 class Plan(NamedTuple):
-    """The work to do before anything is read.
+    """An estimate of the work, made before files are read.
 
     Attributes:
         scans: how many files there are.
@@ -192,7 +192,7 @@ def align(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Aligned:
-    """Find the poses of all scans, of one thing or of several.
+    """Find the poses of all scans, in one group or several.
 
     Args:
         inputs: files, folders or lists of files; see `list_scans`.
@@ -200,16 +200,16 @@ def align(
         order: "any" tries all pairs; "sequence" each scan with the two before it.
         fixed: the scan whose frame its group gets, with or without its folder and extension; None
             takes the first of each group.
-        init: a file or folder with a pose for each scan, see `read_poses`. Each pair is also tried
-            from there, and of many scans those that are near each other are paired.
-        scale: "auto" finds the scale of each scan first, relative to `fixed` or to the first scan
-            that it is connected with. None takes the scans as they are.
+        init: a file or folder with an initial pose for each scan, see `read_poses`. Each pair is
+            also tried from these poses, and if there are many scans, nearby ones are paired.
+        scale: "auto" first estimates the scale of each scan, relative to `fixed` or to the first
+            scan that it is connected with. None does not scale.
         up: the axis that points up in all scans, such as "z", or "auto" for the largest floor of
             each: only poses that hardly tilt a scan are considered. None considers all.
-        workers: processes at a time, of one thread each; None takes one per core.
+        workers: number of processes, with one thread each; None takes one per core.
         cluster: run on a Ray cluster whose machines share the scans and the folder.
-        seed: of the random choices.
-        progress: called with the stage, and how many of its parts are finished, and of all.
+        seed: random seed.
+        progress: called with the stage, the number of its finished parts, and of all its parts.
 
     Returns:
         `Aligned`. `spoonful.align.outputs.write` writes it to files.
@@ -306,7 +306,7 @@ def _align(
 
 
 def deviations(covariance: Tensor) -> Deviation:
-    """The standard deviations of a pose along its weakest axes, from its (6, 6) covariance."""
+    """Standard deviations of a pose along its least certain axes, from its (6, 6) covariance."""
     blocks = covariance[:3, :3], covariance[3:, 3:]
     turn, shift = (torch.linalg.eigvalsh(block)[-1].clamp_min(0).sqrt() for block in blocks)
     return Deviation(math.degrees(turn), float(shift))
@@ -419,7 +419,7 @@ def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], d
 def _copies(
     scans: Mapping[str, Row], held: Path | None, files: Mapping[str, Path]
 ) -> dict[str, str]:
-    """Scans with the same content as another one, which comes first or is held fixed."""
+    """Scans with the same content as another one, which is the first or the fixed one."""
     originals: dict[str, str] = {}
     for name in sorted(scans, key=lambda name: files[name].resolve() != held):
         originals.setdefault(scans[name]["digest"], name)
@@ -497,7 +497,7 @@ def _to_one_scale(
     copies: Mapping[str, str],
     first: int | None,
 ) -> dict[str, Row]:
-    """The rows of scans as if all had been read at one scale."""
+    """The rows of scans, converted to one scale."""
     pairs = (
         in_sequence(len(names))
         if stages.order == "sequence"
@@ -555,7 +555,7 @@ def _edge(row: Row, index: Mapping[str, int]) -> Edge:
 def settle(
     rows: Sequence[Row], index: Mapping[str, int], first: int | None
 ) -> tuple[list[Row], Solution, list[str]]:
-    """Solve the graph of all pairs, or of those with much overlap if too many contradict.
+    """Solve the graph of all pairs, or only of those with high overlap if too many contradict.
 
     Rooms that look alike give pairs that are confident and wrong. They contradict each other.
 
@@ -582,7 +582,7 @@ def settle(
 
 
 def _surprising(chances: Mapping[int, float], wrong: set[int]) -> bool:
-    """True if more edges are wrong than their probabilities of being right allow."""
+    """True if more edges are wrong than their confidences allow."""
     expected = sum(1 - chance for chance in chances.values())
     return len(wrong & set(chances)) > expected + 2 * math.sqrt(expected) + 1
 
@@ -650,7 +650,7 @@ def _results(
 
 
 def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
-    """A pose between scans about their centres as one between their files."""
+    """Convert a pose between centred scans to one between their files."""
     return Pose(pose.rotation, pose.translation + target - pose.rotation @ source)
 
 

@@ -55,7 +55,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Solution:
-    """The groups of scans that belong together, and their poses.
+    """The connected groups of scans, and their poses.
 
     Attributes:
         groups: numbers of scans, the largest group first.
@@ -142,7 +142,7 @@ class Votes(NamedTuple):
 
 
 def loop_votes(edges: Sequence[Edge]) -> Votes:
-    """Go around all loops of three edges.
+    """Check all loops of three edges.
 
     A loop closes if the product of its poses differs from the identity by no more than the sum of
     the covariances allows.
@@ -189,7 +189,7 @@ def disagreement(edge: Edge, poses: Sequence[Pose] | Mapping[int, Pose]) -> floa
 
 
 def _loops(edges: Sequence[Edge]) -> list[list[tuple[int, bool]]]:
-    """All loops of three edges: the edge of each leg, and whether it is taken backwards."""
+    """All loops of three edges: the edge of each leg, and if it is inverted."""
     number: dict[int, dict[int, int]] = {}
     for k, edge in enumerate(edges):
         number.setdefault(edge.source, {})[edge.target] = k
@@ -231,7 +231,7 @@ def _vector(pose: Pose) -> Tensor:
 
 
 def parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The sets of scans that the pairs connect, each in order."""
+    """The connected components of the scans, each sorted."""
     root = list(range(count))
 
     def find(scan: int) -> int:
@@ -269,7 +269,7 @@ def _from_tree(part: Sequence[int], edges: Sequence[Edge], order: Sequence[int])
 
 
 def _robust(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> list[int]:
-    """The positions of the edges that agree, by graduated non-convexity."""
+    """The indices of the edges that agree, by graduated non-convexity."""
     gtsam = _gtsam()
     graph, values = _problem(part, edges, start)
     params = gtsam.GncLMParams(gtsam.LevenbergMarquardtParams())
@@ -285,7 +285,7 @@ def _robust(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) 
 
 
 def _near_start(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> list[int]:
-    """The positions of the edges that agree with the start, and with the fit to such edges."""
+    """The indices of the edges that agree with the initial poses, refitted to these edges."""
     kept: list[int] = []
     poses = start
     for _ in range(_ROUNDS):
@@ -311,7 +311,7 @@ def _optimise(
 
 
 def _problem(part: Sequence[int], edges: Sequence[Edge], start: dict[int, Pose]) -> tuple[Any, Any]:
-    """A factor for each edge, one that holds the first scan, and the poses to start from."""
+    """A factor for each edge, a prior on the first scan, and the initial poses."""
     gtsam = _gtsam()
     graph, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
     for edge in edges:
@@ -331,7 +331,7 @@ def _gtsam() -> Any:
 
 
 def _chances(edges: Sequence[Edge], votes: Votes, agreed: Sequence[int]) -> list[float]:
-    """The probability of each edge that agreed to be right.
+    """The probability that each agreeing edge is right.
 
     An edge that is in no loop of edges that agreed is trusted less if many edges that are at least
     as confident turned out wrong.

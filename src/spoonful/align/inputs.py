@@ -1,4 +1,4 @@
-"""The files that a user means, and a name for each."""
+"""Resolve the user's inputs to files, and name each scan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = 20
 
 
 def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that are meant: files themselves, those of a folder, and those of a list.
+    """The scans among the inputs: files, the files of folders, and the files named in lists.
 
     A `.txt` file whose first line names an existing file is a list: one file per line, relative
     to the list's folder. Of a folder, all files of scans are taken; .txt, .csv and .npz only if
@@ -46,7 +46,7 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def tables_left_out(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The tables in folders that `list_scans` does not take for scans."""
+    """The tables in folders that `list_scans` skips."""
     inside = [_inside(Path(given)) for given in inputs if Path(given).is_dir()]
     return [path for own, tables in inside if own for path in tables]
 
@@ -60,7 +60,7 @@ def _inside(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def scan_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name for each file: its stem, with the folder's name or a number if need be.
+    """A unique name for each file: its stem, with the folder's name or a number if needed.
 
     Tabs, line ends and other characters that cannot be printed become underscores.
     """
@@ -81,7 +81,7 @@ def scan_names(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def find_scan(given: str | os.PathLike[str], files: Mapping[str, Path]) -> Path:
-    """The file that is meant: by its path, its name, or the end of its path without extension.
+    """The file with a given path or name, or with this end of its path without extension.
 
     Args:
         given: as typed.
@@ -118,7 +118,7 @@ def find_scan(given: str | os.PathLike[str], files: Mapping[str, Path]) -> Path:
 
 
 def _listed(path: Path) -> list[Path]:
-    """The files that a list names; empty if the file is no list."""
+    """The files that a list names; empty if the file is not a list."""
     if path.suffix.lower() not in (".txt", ".lst"):
         return []
     try:

@@ -37,7 +37,7 @@ def write(
     up: Up = "z",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Write all that was found to a folder, each file atomically.
+    """Write all results to a folder, each file atomically.
 
     `poses.json` has all poses, groups and pairs; `poses/NAME.txt` the 4x4 of each scan;
     `scans/NAME.*` each scan in its group's frame, in its own format if that can be written, else
@@ -197,7 +197,7 @@ def _scaled(found: Aligned, name: str) -> Pose:
 
 
 def _files_before(poses: Path) -> set[Path]:
-    """The files beside an earlier `poses.json` that were written with it."""
+    """The files that were written together with an earlier `poses.json`."""
     try:
         before = json.loads(poses.read_text("utf-8"))
         if before["format"] != FORMAT:

@@ -100,7 +100,7 @@ def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose
         return _named(path, keys, poses, names)
     widths = {len(words) for words in rows}
     if len(widths) > 1 or not all(map(_numeric, rows)):
-        raise ValueError(f"{path}: its lines are no poses of KITTI, TUM, g2o, COLMAP or 4x4")
+        raise ValueError(f"{path}: its lines are not poses of KITTI, TUM, g2o, COLMAP or 4x4")
     width = widths.pop()
     if width == 8:
         poses = [_quaternion(path, words[1:4], words[4:8]) for words in rows]
@@ -116,7 +116,7 @@ def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose
 def _named(
     path: Path, keys: Sequence[str], poses: Sequence[Pose], names: Sequence[str]
 ) -> list[tuple[str, Pose]]:
-    """The poses with their names if any of these are the scans', else in the order of the scans."""
+    """The poses by name if any name is that of a scan, otherwise in the order of the scans."""
     if {*keys} & {*names}:
         return list(zip(keys, poses, strict=True))
     if len(poses) != len(names):

@@ -1,4 +1,4 @@
-"""Scales of scans whose units are not known, before they are aligned.
+"""Estimate the scales of scans in unknown units, before they are aligned.
 
 The scale s_ij of each pair says log s_source - log s_target = log s_ij. Least squares with weights
 that fall with the disagreement give the scale of each scan, and its standard deviation.
@@ -26,7 +26,7 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True)
 class ScaleJob:
-    """Two scans whose scales are compared.
+    """A job: compare the scales of two scans.
 
     Attributes:
         id: their names.
@@ -42,7 +42,7 @@ class ScaleJob:
 
 
 def compare_scales(job: ScaleJob) -> Row:
-    """Find the factor that brings one scan to the scale of another, with its confidence."""
+    """Estimate the scale of one scan relative to another, with its confidence."""
     clouds = [
         Cloud(torch.load(path, weights_only=True)["points"]) for path in (job.source, job.target)
     ]
@@ -56,7 +56,7 @@ def compare_scales(job: ScaleJob) -> Row:
 
 
 class PairScale(NamedTuple):
-    """The factor that brings one scan to the scale of another.
+    """The estimated scale of one scan relative to another.
 
     Attributes:
         source: the number of the scan to scale.
@@ -76,7 +76,7 @@ class PairScale(NamedTuple):
 def solve_scales(
     count: int, edges: Sequence[PairScale], first: int | None = None
 ) -> tuple[list[float], list[float]]:
-    """Bring all scans that are connected to one scale.
+    """Estimate a common scale for all connected scans.
 
     Args:
         count: how many scans there are.

@@ -38,7 +38,7 @@ _KEPT = 40
 
 @dataclass(frozen=True)
 class ReadJob:
-    """A scan to read.
+    """A job: read a scan.
 
     Attributes:
         id: the scan's name.
@@ -56,7 +56,7 @@ class ReadJob:
 
 @dataclass(frozen=True)
 class DescribeJob:
-    """A scan to describe on one grid.
+    """A job: describe a scan on one grid.
 
     Attributes:
         id: the scan's name and the grid's edge.
@@ -98,7 +98,7 @@ class Described(NamedTuple):
 
 
 def read_scan(job: ReadJob) -> Row:
-    """Read one scan, store its points about their centre, and return what tells grids and copies.
+    """Read one scan, store its centred points, and return statistics for grids and copies.
 
     Raises:
         ValueError, OSError: the file cannot be read, or has no surface to register.
@@ -138,7 +138,7 @@ def read_scan(job: ReadJob) -> Row:
 
 
 def describe_scan(job: DescribeJob) -> Row:
-    """Put one scan on a grid, describe the surroundings of its points, and store both."""
+    """Put one scan on a grid, compute features of its points, and store both."""
     found = torch.load(job.source, weights_only=True)
     scale = job.scale or 1.0
     points = found["points"].double() * (scale / job.edge)
@@ -184,7 +184,7 @@ def load(path: str) -> Described:
 
 
 def load_surface(path: str) -> Surface:
-    """The surface of a stored description alone."""
+    """The surface of a stored description."""
     found = torch.load(path, weights_only=True, mmap=True)
     edge = found["edge"]
     return Surface(Index(found["fine"] * edge), found["fine_normals"], edge)

@@ -24,7 +24,7 @@ _POINTS = 1000
 _REACHES = (2.0, 1.5, 1.0, 1.0)
 # Matches in one cube share their errors: its edge, in mean radii of the scans.
 _CELL = 0.75
-# Directions that no surface holds stay as they are; relative to the mean of the diagonal.
+# Damping keeps undetermined directions unchanged; relative to the mean of the diagonal.
 _DAMPING = 1e-4
 
 
@@ -45,7 +45,7 @@ class Surface(NamedTuple):
 def refine(
     poses: Mapping[int, Pose], pairs: Sequence[tuple[int, int, Surface, Surface]]
 ) -> dict[int, Pose]:
-    """Fit all scans to each other on their surfaces.
+    """Refine the poses of all scans jointly, by the distances between their surfaces.
 
     Args:
         poses: the pose of each scan in the group's frame, float64. The first one stays.

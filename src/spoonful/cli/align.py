@@ -44,7 +44,7 @@ def align_command(
         Path | None,
         typer.Option(
             metavar="poses.txt",
-            help="Initial poses: KITTI, TUM, g2o, COLMAP images.txt, 4x4 text files, poses.json.",
+            help="Initial poses: KITTI, TUM, g2o, COLMAP, 4x4 text, poses.json.",
         ),
     ] = None,
     scale: Annotated[
@@ -82,8 +82,8 @@ def align_command(
     merged.ply; those of an earlier result are removed. Run the same command again to resume after
     a stop.
 
-    Exit code 0: one group, no doubtful pairs; 3: several groups, doubtful pairs or unreadable files; 2: bad
-    input.
+    Exit code 0: one group, no doubtful pairs; 3: several groups, doubtful pairs or unreadable
+    files; 2: bad input.
 
     [bold]Examples[/bold]
 
@@ -177,7 +177,7 @@ def _show(found: Aligned, written: list[Path], tables: list[str]) -> None:
     if len(found.notes) > NAMED:
         line(console, "note", f"and {len(found.notes) - NAMED} more in poses.json", "dim")
     if tables:
-        text = f"not taken for scans: {_some(tables)}; name tables on the command line to add them"
+        text = f"skipped tables: {_some(tables)}; name them on the command line to align them"
         line(console, "note", text, "dim")
     for doubt in found.doubts:
         line(console, "doubtful", doubt, "yellow")

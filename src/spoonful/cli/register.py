@@ -36,7 +36,7 @@ PER_PAIR = "register takes two files; for many pairs type: spoonful batch pairs.
 Method = Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")]
 Voxel = Annotated[
     str | None,
-    typer.Option(metavar="5mm", help="Voxel size of the search. Default: from the clouds."),
+    typer.Option(metavar="5mm", help="Voxel size of the search. Default: automatic."),
 ]
 Unit = Annotated[
     str,
@@ -83,7 +83,7 @@ def register_command(
         str,
         typer.Option(
             metavar="auto",
-            help="Also give the pose relative to X,Y,Z; auto: a point near the target.",
+            help="Also give the pose relative to X,Y,Z or auto.",
         ),
     ] = "",
     up: UpAxis = "",

@@ -1,4 +1,4 @@
-"""Move points, clouds and meshes of any supported library by a pose; the same type comes back."""
+"""Move points, clouds and meshes of supported libraries by a pose; the type stays the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`register`: two scans of unknown scale, density and overlap, aligned.
+"""`register`: align two scans with unknown pose, density and overlap.
 
 prepare   both clouds on one grid, whose edge suits both          (prepare.py)
 gather    poses from feature matches, and others  (proposers.py)
@@ -205,7 +205,7 @@ def register(
 
 
 class Ranked(NamedTuple):
-    """The proposals, settled and ranked, and what speaks for and against the best."""
+    """The refined and ranked proposals, with the free motions and statistics of the best one."""
 
     judged: Judged
     freedom: Freedom
@@ -213,9 +213,10 @@ class Ranked(NamedTuple):
 
 
 def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
-    """Settle and rank proposals; of equals the one near `start`, between the clouds, is first.
+    """Refine and rank proposals; among equally good poses the one near `start` is first.
 
-    Of poses near that one the most exact is taken, see `most_exact_first`.
+    `start` is between the clouds. Among poses close to the first, the most exact one is taken, see
+    `most_exact_first`.
     """
     judged = _start_first(search.pair, search.judge(proposals), start)
     judged = most_exact_first(search.pair, judged)
@@ -224,10 +225,7 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
 
 
 def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
-    """Put the pose near the start first among poses that fit equally well (symmetric objects).
-
-    A bottle that stands in about the right place is not turned upside down.
-    """
+    """Put poses near the start first among equally good ones, for symmetric objects."""
     alike = rivals_of(pair, judged) >= AS_GOOD
     alike[0] = True
     home = alike & ~different(pair, judged.pose, pair.frame.pose_in(start))
@@ -245,14 +243,14 @@ def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
 
 
 def _measure(source: Tensor, target: Index, pose: Pose) -> tuple[float, float]:
-    """The share of source points within a voxel of a target point, and how near those are."""
+    """The share of source points within a voxel of a target point, and their RMSE."""
     squared = target.nearest(pose.apply(source), reach=1.0).squared_distance
     near = squared[squared.isfinite()]
     return len(near) / len(source), float(near.mean().sqrt()) if len(near) else math.nan
 
 
 def _reason(search: Search, fit: FitStatistics) -> str:
-    """The evidence for the pose, in words."""
+    """The evidence for the pose, as text."""
     words = (
         f"{fit.support:.0f} of {len(search.evidence.source)} feature matches agree with the pose; "
         f"{fit.share:.0%} of the smaller cloud lies on the other; "
@@ -265,7 +263,7 @@ def _reason(search: Search, fit: FitStatistics) -> str:
 
 
 def _matches(pair: Pair, search: Search, pose: Pose) -> Matches:
-    """The matches that agree with the pose, the best of them, in the clouds' own units."""
+    """The best matches that agree with the pose, in the clouds' own units."""
     pose = pose.to("cpu")
     p, q = (part.cpu().double() for part in (search.evidence.source, search.evidence.target))
     weight = (1 - (pose.apply(p) - q).square().sum(-1) / TOLERANCE**2).clamp_min(0)

@@ -47,7 +47,7 @@ TEXTS = ("id", "source", "target", "status", "message", "method")
 
 
 def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
-    """Read a CSV file with the columns `source` and `target`, and perhaps `id` and `init`.
+    """Read a CSV file with the columns `source` and `target`, and optionally `id` and `init`.
 
     Columns are separated by commas or semicolons. Files are named relative to the folder of the CSV
     file. Without a column `id` the pairs are numbered from 1.
@@ -106,7 +106,7 @@ def register_pairs(
     progress: Callable[[int, int], None] | None = None,
     task: Task = register_pair,
 ) -> list[Row]:
-    """Register all pairs, or those that an earlier call with the same folder left unfinished.
+    """Register all pairs that an earlier call with the same folder has not finished.
 
     Args:
         requests: with different ids.

@@ -1,4 +1,4 @@
-"""Estimate how likely a pose is right, and which motions the surfaces leave open."""
+"""Estimate the probability that a pose is right, and the motions that the surfaces leave free."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _UNITS = {
 
 
 class FitStatistics(NamedTuple):
-    """The numbers that confidence is computed from; none has a unit.
+    """The dimensionless statistics that confidence is computed from.
 
     Attributes:
         support: how many matches agree with the pose.
@@ -70,9 +70,9 @@ class FitStatistics(NamedTuple):
         exactness: how exactly the surfaces coincide, see `exactness_of`.
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
-        loose: true if little fixes the pose: few points, hardly any common surface, a bare one or
-            one that lets it slide or turn, or points in free space.
-        through: the share of a scan that is solid where the other's sensor looked through.
+        loose: true if the pose is poorly determined: few points, a common surface that is tiny,
+            bare or lets the source slide or turn, or solid points in free space.
+        through: the share of a scan that is solid in the other sensor's free space.
     """
 
     support: float
@@ -90,7 +90,7 @@ class FitStatistics(NamedTuple):
 
 
 def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatistics:
-    """The statistics of the best of the judged poses; `freedom` is its own."""
+    """The statistics of the best judged pose, whose free motions are `freedom`."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
     best = judged
     if search.pair.source.given:
@@ -112,10 +112,10 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
 
 
 def exactness_of(pair: Pair, pose: Pose) -> float:
-    """The share of points within half a voxel of the other scan, of those within one and a half.
+    """The share of points within half a voxel of the other scan, of those within 1.5 voxels.
 
-    It is the mean of both scans' shares, on the fine grid. Surfaces of one thing coincide; those of
-    things that look alike lie partly beside each other.
+    It is the mean of both scans' shares, on the fine grid. Surfaces of one object coincide; those
+    of objects that only look alike partly do not.
     """
     shares = []
     for scan, other, way in (
@@ -129,10 +129,10 @@ def exactness_of(pair: Pair, pose: Pose) -> float:
 
 
 def most_exact_first(pair: Pair, judged: Judged) -> Judged:
-    """Put the most exact pose first, of those that are about the first and fit as well.
+    """Put the most exact pose first, among those close to the best one that fit as well.
 
-    The grid of the search cannot tell poses apart that differ by a few of its voxels; the fine grid
-    can. Two depth images, for instance, almost fit if both cameras are put in one place.
+    The grid of the search cannot distinguish poses that differ by a few of its voxels; the fine
+    grid can. For example, two depth images almost fit if both cameras are put in one place.
     """
     alike = judged.score >= AS_GOOD * judged.score[0]
     alike &= ~different(pair, judged.pose, judged.pose.at(0))
@@ -145,7 +145,7 @@ def most_exact_first(pair: Pair, judged: Judged) -> Judged:
 
 
 def rivals_of(pair: Pair, judged: Judged) -> Tensor:
-    """(H,) each pose's score over the first one's, and 0 for poses that are about the first.
+    """(H,) the score of each pose over that of the first, and 0 for poses close to the first.
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
     symmetric object chance decides which matches are found.
@@ -159,7 +159,7 @@ def rivals_of(pair: Pair, judged: Judged) -> Tensor:
 
 
 def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
-    """(H,) which poses are clearly not `other`: they carry the source a tenth of its size away."""
+    """(H,) bool, poses that move the source a tenth of its size away from where `other` does."""
     points = pair.source.points
     some = points[:: max(1, len(points) // 64)]
     places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
@@ -172,11 +172,11 @@ def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
 def confidence_of(fit: FitStatistics) -> float:
     """The estimated probability that a pose with these statistics is right, between 0 and 1.
 
-    The product of two probabilities. That the right pose was found at all is a logistic function
-    of `features_of`. That it is this one and not a rival depends on their scores s, as
-    s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score is its equal. The
-    constants are fitted together, see docs/limits.md. A pose that little holds, or that has an
-    equal, is never called confident.
+    The product of two probabilities. The first, that the right pose was found at all, is a logistic
+    function of `features_of`. The second, that no rival is right instead, depends on their scores
+    s: s_1^g / (s_1^g + s_2^g + ...). A rival with `AS_GOOD` of the best score counts as equal. The
+    constants are fitted together, see docs/limits.md. A pose that is poorly determined, or has an
+    equal rival, is never called confident.
 
     >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
     >>> round(confidence_of(fit), 2)
@@ -188,7 +188,7 @@ def confidence_of(fit: FitStatistics) -> float:
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
-    # If another pose fits about as well, the chance is even at best; the verdict must say doubtful.
+    # If another pose fits about as well, the probability is at most 0.5, which is doubtful.
     odds = (1.0 if rival >= AS_GOOD else rival**_RIVALRY for rival in fit.rivals)
     best = 1 / (1 + sum(odds))
     return found * best * (LOOSE if fit.loose else 1.0)
@@ -219,12 +219,12 @@ class Freedom(NamedTuple):
 
 
 def freedom_of(search: Search, pose: Pose) -> Freedom:
-    """The motions that leave the agreement unchanged, and whether the common surface is bare.
+    """Find the motions that leave the agreement unchanged, and if the common surface is bare.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
     their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
-    first order: the turns of a sphere, the slides of a plane. They are free if they carry it a few
-    voxels away without putting surfaces beside each other.
+    first order: the turns of a sphere, the slides of a plane. They are free if the surfaces still
+    agree after a motion of a few voxels.
     """
     search = search.with_estimated_normals()
     source = search.pair.source
@@ -351,7 +351,7 @@ def warnings_of(
 
 
 def notes_of(clouds: Mapping[str, Cloud]) -> tuple[str, ...]:
-    """The notes on clouds by name, one sentence each; they are no reason to doubt.
+    """The notes on clouds by name, one sentence each; notes do not make a result doubtful.
 
     >>> notes_of({"the source": Cloud(torch.eye(3), dropped=1200)})
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
@@ -380,7 +380,7 @@ them as float64, or about a near point",)
 
 
 def units_hint(sizes: tuple[float, float]) -> str:
-    """A hint at different units from two sizes; "" if the sizes are similar.
+    """A hint that two clouds may have different units; "" if their sizes are similar.
 
     >>> units_hint((1.7, 1650.0))
     'the target is about 1000 times as large: perhaps millimetres and metres'
@@ -396,7 +396,7 @@ def units_hint(sizes: tuple[float, float]) -> str:
 
 
 def unit_ratio(sizes: tuple[float, float]) -> float | None:
-    """By how much usual units differ that would explain two sizes; None if there are none.
+    """The common ratio of units that explains two sizes; None if there is none.
 
     >>> unit_ratio((1.7, 1650.0)), unit_ratio((1.0, 1.5))
     (1000.0, None)

@@ -1,7 +1,7 @@
-"""The nearest point of a scan, looked up rather than searched: a grid that knows.
+"""Look up the nearest point of a scan in a voxel grid, and test poses against free space.
 
-A search asks the same question a million times, "what of the target lies here?". A grid with the
-nearest point of every cell answers it at the price of an index, for hundreds of poses at once.
+The search needs millions of nearest-neighbour queries to the same scan. A grid that stores the
+nearest point of each cell answers them by indexing, for hundreds of poses at once.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _MOST_CELLS = 2_000_000
 
 
 class Field:
-    """Points, and for every cell of a grid around them the nearest of the points.
+    """A grid around points that stores the nearest point of each cell.
 
     Args:
-        points: (N, 3) float32, about one a cell.
+        points: (N, 3) float32, about one per cell.
         normals: (N, 3).
     """
 
@@ -60,20 +60,21 @@ class Field:
         # The last of several points in a cell, on any device.
         each = torch.arange(len(points), device=points.device)
         owner.scatter_reduce_(0, (index * self.stride).sum(-1), each, "amax")
-        # A cell without points in reach has any point: it is too far away to count.
+        # A cell without points in reach gets an arbitrary point, which is too far away to count.
         self.nearest = owner[_nearest_cell(owner.view(depth, height, width) >= 0)].clamp_min_(0)
 
     def look(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """For places (..., 3) the position of about the nearest point, and whether it is known."""
+        """Indices of the approximate nearest points of places (..., 3), and if each is known."""
         cell = ((places - self.low) / self.cell).floor().long()
         known = cell.clamp(self.first, self.last)
         return self.nearest[(known * self.stride).sum(-1)], (known == cell).all(-1)
 
 
 def _nearest_cell(taken: Tensor) -> Tensor:
-    """For each cell of a grid, flattened, the nearest that is taken, up to `_FAR` along each axis.
+    """The nearest occupied cell of each cell, flattened, up to `_FAR` cells along each axis.
 
-    Of several the first. Cells without any give a cell that is not taken.
+    If several are equally near, the first is returned. A cell without any in reach gets an empty
+    cell.
     """
     bits = taken.numel().bit_length()
     # One number with the squared distance in its high bits and the cell in its low bits.
@@ -92,13 +93,13 @@ def _nearest_cell(taken: Tensor) -> Tensor:
 
 
 class View:
-    """A scan as its sensor saw it: how far in each direction, and points that may be solid.
+    """A spherical depth map of a scan, and its points that may be solid.
 
     Args:
         grid: (N, 3) points of the scan.
         normals: (N, 3) of either sign.
         fine: (F, 3) more points of it, for the depth map.
-        eye: (3,) where the sensor was.
+        eye: (3,) the position of the sensor.
     """
 
     def __init__(self, grid: Index, normals: Tensor, fine: Tensor, eye: Tensor) -> None:
@@ -129,11 +130,11 @@ class View:
         return cell, torch.hypot(flat, z)
 
     def through(self, other: View, pose: Pose) -> Tensor:
-        """(H,) the share of another scan that is solid where this sensor looked through.
+        """(H,) the share of another scan that is solid in this sensor's free space, per pose.
 
-        Its points, moved by each pose, are nearer than everything that the sensor saw in that
-        direction, by two voxels and a twentieth of the distance. So are their neighbours, and
-        their surface is not along the rays of their own sensor.
+        A point is in free space if it is nearer than everything that the sensor saw in that
+        direction, by two voxels and a twentieth of the distance. It is solid if its neighbours are
+        in free space too and its surface is not parallel to the rays of its own sensor.
         """
         moved = other.points @ pose.rotation.mT + pose.translation.unsqueeze(-2)
         cell, away = self._cells(moved)
@@ -167,10 +168,10 @@ class Fit(NamedTuple):
 
     @property
     def off(self) -> Tensor:
-        """(H, N) bool, which points contradict the pose.
+        """(H, N) bool, the points that contradict the pose.
 
-        They are within a few voxels of the other scan, but beside its surface, or they cross it.
-        Points that continue a surface beyond its edge do not: the other scan may end there.
+        They are within a few voxels of the other scan, but not on its surface, or they cross it.
+        Points that continue a surface beyond its edge do not count: the other scan may end there.
         """
         on = (self.gap.abs() < _APART) & (self.alike > 0.5)
         return (self.square < _AROUND**2) & ~on
@@ -186,7 +187,7 @@ def meet(
     cosine: float = 0.7,
     signed: bool = False,
 ) -> Fit:
-    """Which points, moved by each pose, lie on the surface of the field's scan.
+    """Find the points that lie on the surface of the field's scan, for each pose.
 
     Args:
         field: of the other scan.
@@ -220,7 +221,7 @@ def settle(
     reach: float = 2.5,
     signed: bool = False,
 ) -> Pose:
-    """A few rounds of point-to-plane ICP for many poses at once, with the field for a search.
+    """Run a few point-to-plane ICP steps for many poses, with nearest points from the field.
 
     Each round minimises, over small turns w and shifts v, the weighted sum of squares of
 

@@ -1,4 +1,4 @@
-"""Which way is up, as a prior for the search: poses may turn about one axis, and hardly tilt."""
+"""The vertical axis as a prior for the search: poses may turn about it, but hardly tilt."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Upright(NamedTuple):
         ]
 
     def propose(self, search: Search, names: Sequence[str], init: Pose | None) -> list[Proposal]:
-        """Upright poses from the matches whose normals rise alike in both scans."""
+        """Upright poses from matches whose normals have the same elevation in both scans."""
         found = search.evidence
         source, target = (axis.to(found.source_normals) for axis in self)
         rise = found.source_normals @ source - found.target_normals @ target
@@ -62,7 +62,7 @@ class Upright(NamedTuple):
 
 
 class Narrowed(NamedTuple):
-    """The poses that are left of a search.
+    """The proposals that remain if poses must be upright.
 
     Attributes:
         proposals: the poses to judge.

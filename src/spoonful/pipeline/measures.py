@@ -68,7 +68,7 @@ def surface_distance(source: Tensor, target: Tensor, pose: Pose, radius: float) 
 
 
 def _some(points: Tensor, most: int) -> Tensor:
-    """At most `most` points, evenly from all."""
+    """At most `most` points, evenly subsampled."""
     if len(points) <= most:
         return points
     return points[torch.linspace(0, len(points) - 1, most, dtype=torch.float64).long()]

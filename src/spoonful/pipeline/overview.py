@@ -93,7 +93,7 @@ def _number(value: float | None, shown: Callable[[float], str]) -> Cell:
 
 
 def _common(paths: Sequence[str]) -> str:
-    """The folder that all files are in; "" if that is the root or there is none."""
+    """The common folder of all files; "" if it is the root or there is none."""
     try:
         home = os.path.commonpath([os.path.dirname(path) for path in paths])
     except ValueError:  # some from the root and some not, on several drives, or none at all

@@ -17,11 +17,11 @@ Task = Callable[[Request], Row]
 
 
 class Job(Protocol):
-    """Work for a process: a name, and the files it is about."""
+    """A job for a worker process: a name and its files."""
 
     @property
     def id(self) -> str:
-        """The name, different from those of other jobs."""
+        """The unique name of the job."""
 
     @property
     def source(self) -> str:
@@ -122,7 +122,7 @@ def line_of(row: Mapping[str, Any]) -> str:
 
 
 def rows_in(path: Path) -> Iterator[Row]:
-    """The complete rows of a part file; a line that a kill cut off is skipped."""
+    """The complete rows of a part file; an incomplete last line is skipped."""
     for line in path.read_text("utf-8", "replace").splitlines():
         try:
             row = json.loads(line)

@@ -1,7 +1,7 @@
-"""Two clouds of any unit, size and density, made ready for the search.
+"""Prepare two clouds of any unit, size and density for the search.
 
-Everything below works in voxels: the clouds are shifted to their centroids and divided by the edge
-of one grid that suits both. Nothing the search does can then depend on units.
+The clouds are shifted to their centroids and divided by the edge of one grid that suits both. All
+lengths of the search are in voxels, so it does not depend on units.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Scan:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two scans on one grid.
+    """Two scans on a common grid.
 
     Attributes:
         source: the scan to move.
@@ -207,7 +207,7 @@ def _median(points: Tensor) -> Tensor:
 
 
 def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str = "cpu") -> Cloud:
-    """At most `_MOST_RAW` points at random, with normals, and none far away from all others."""
+    """At most `_MOST_RAW` random points, with normals and without stray points."""
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
     normals = None if cloud.normals is None else cloud.normals.to(device)
@@ -259,7 +259,7 @@ def suitable_edges(points: Tensor, generator: torch.Generator) -> Edges:
 
 
 def common_edge(source: Edges, target: Edges) -> float:
-    """The edge that `choose_voxel` chooses, from numbers that each cloud brings.
+    """The edge that `choose_voxel` returns, from statistics of each cloud.
 
     >>> common_edge(Edges(1.0, 0.5), Edges(4.0, 3.0))
     3.0
@@ -268,7 +268,7 @@ def common_edge(source: Edges, target: Edges) -> float:
 
 
 def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.Generator) -> None:
-    """Refuse a grid on which a cloud has more voxels than the search can compare."""
+    """Raise if a cloud has more voxels on a grid than the search can compare."""
     counts = [_occupied(points, voxel) for points in clouds]
     if max(counts) > _MOST_ASKED:
         which = "source" if counts[0] > counts[1] else "target"
@@ -282,7 +282,7 @@ def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.G
 
 
 def _rounded_up(value: float) -> str:
-    """A number of two digits that is no less.
+    """A number rounded up to two significant digits.
 
     >>> _rounded_up(0.0123), _rounded_up(45.0)
     ('0.013', '45')
@@ -305,7 +305,7 @@ def chosen(count: int, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _edge(points: Tensor, count: int) -> float:
-    """The edge of the grid of which the points occupy about `count` cells."""
+    """The edge of a grid on which the points occupy about `count` cells."""
     reach = float(points.abs().amax()) * 2
     points = points - points.amin(0)
     sides = points.amax(0).tolist()
@@ -325,7 +325,7 @@ def _occupied(points: Tensor, edge: float) -> int:
 
 
 def _cells(points: Tensor, sides: list[float], edge: float) -> int:
-    """The number of cells that points occupy, whose coordinates are from 0 to `sides`."""
+    """The number of occupied cells, for points with coordinates from 0 to `sides`."""
     x, y, z = (points / edge).long().unbind(1)
     # One more than needed: a GPU may round the division up.
     width, height, depth = (int(side / edge) + 2 for side in sides)
@@ -374,7 +374,7 @@ def normals_at(places: Tensor, fine: Index) -> Tensor:
 
 
 def faced(grid: Index, normals: Tensor) -> Tensor:
-    """Normals whose signs two overlapping scans agree on, whatever else each of them shows.
+    """Normals with signs that agree between overlapping scans.
 
     A normal points to the side of its tangent plane on which the surroundings lie. On a flat
     surface the sign is noise, and so are the features there with any sign.

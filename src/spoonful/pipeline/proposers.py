@@ -31,7 +31,7 @@ Proposer = Callable[[Search, Pose | None], list[Proposal]]
 
 
 def from_matches(search: Search, init: Pose | None) -> list[Proposal]:
-    """The poses that groups of matches agree on."""
+    """Poses from groups of consistent matches."""
     found = search.evidence
     agreed = consensus(
         found.source,
@@ -72,7 +72,7 @@ def _library(name: str, **settings: Any) -> Proposer:
 
 
 def _learned(name: str, weights: str) -> Proposer:
-    """A shipped model, on the search's grid, from where the clouds lie or the user says."""
+    """A shipped model, on the search's grid, from the clouds as given or from `init`."""
 
     def propose(search: Search, init: Pose | None) -> list[Proposal]:
         source, target = search.pair.source, search.pair.target
@@ -111,7 +111,7 @@ PROPOSERS: dict[str, Proposer] = {
 """Functions that propose poses, by the name users type."""
 
 LOCAL: tuple[str, ...] = ("icp", "small_gicp", "rpmnet", "dcp-v2")
-"""Those that start from where the clouds lie, or from `init`, and do not search everywhere."""
+"""Local methods: they start from `init` or the clouds as given, and do not search globally."""
 
 AUTO: tuple[str, ...] = ("consensus",)
 """The proposers of `auto`, besides the clouds as they are given."""
@@ -120,7 +120,7 @@ AUTO: tuple[str, ...] = ("consensus",)
 def gather(
     search: Search, names: Sequence[str], init: Pose | None
 ) -> tuple[list[Proposal], dict[str, float]]:
-    """The poses that the named methods propose, and what each took, in seconds."""
+    """The poses that the named methods propose, and the time of each in seconds."""
     proposals = []
     seconds = {}
     for name in names:

@@ -192,7 +192,7 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
 
 
 def axis_text(axis: Sequence[float]) -> str:
-    """A direction for reading.
+    """A direction as text.
 
     >>> axis_text((0.0186, -0.9997, 0.0))
     '0.019, -1.000, 0.000'
@@ -201,7 +201,7 @@ def axis_text(axis: Sequence[float]) -> str:
 
 
 def vector_text(values: Sequence[float], least: float = 0.0) -> str:
-    """Three numbers for reading, all with as many decimals as the largest needs, or `least`.
+    """Three numbers as text, all with the decimals that the largest needs, or `least`.
 
     >>> vector_text((0.5, -1.25, 1e-9)), vector_text((0.03684, -0.00025, 0.038))
     ('0.500, -1.250, 0.000', '0.03684, -0.00025, 0.03800')
@@ -228,13 +228,13 @@ def _length(value: float, unit: str) -> str:
 
 
 def _apart(names: Sequence[str]) -> tuple[str, str]:
-    """Two names that differ: a file may be registered with its namesake."""
+    """Two different names, also if both files have the same name."""
     first, last = names
     return (first, last) if first != last else (f"{first} (source)", f"{last} (target)")
 
 
 def _stops(poses: Mapping[str, Pose], final: Pose) -> list[tuple[str, Pose]]:
-    """The poses on the way, without those that change nothing; the last is the answer."""
+    """The intermediate poses, without repetitions; the last one is the result."""
     stops = [*poses.items()]
     if not stops or not _same(stops[-1][1], final):
         stops.append(("final", final))
@@ -270,7 +270,7 @@ def _caption(distance: Tensor, radius: float, unit: str) -> str:
 
 
 def _alarming(residuals: Tensor, alignment: Alignment) -> float:
-    """The end of the colours: most of the overlap lies below it, and no wrong fit looks calm."""
+    """The upper end of the colour scale: most of the overlap is below it, errors are visible."""
     share = 0.9 * max(alignment.inlier_ratio, 0.5)
     end = min(float(residuals.quantile(share)), alignment.radius)
     return max(end, 0.05 * alignment.radius)  # an exact fit is calm, not all rounding error

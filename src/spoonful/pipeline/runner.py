@@ -121,7 +121,7 @@ class Request:
         return self.names or (self.source, self.target)
 
     def command(self) -> list[str]:
-        """The words of the command that gives this result again."""
+        """The arguments of the command that reproduces this result."""
         options = {"--voxel": self.voxel, "--unit": self.unit or None, "--scale": self.scale}
         if self.names is None:  # the paths are the user's own
             files = {"-o": self.output, "--pose": self.pose, "--report": self.report}
@@ -158,7 +158,7 @@ class Outputs:
 
 
 def run(request: Request, tell: Callable[[str, int, int], object] | None = None) -> Outputs:
-    """Read both files, register them and write what the request names.
+    """Read both files, register them and write the requested outputs.
 
     A file that cannot be written does not lose the result: see `Outputs.failures`.
 
@@ -254,7 +254,7 @@ def point_of(text: str) -> Tensor:
 
 
 def about_origin(found: Alignment, origin: str) -> dict[str, Any]:
-    """The pose for coordinates with `origin` subtracted from both clouds, whose numbers are small.
+    """The pose for coordinates with `origin` subtracted from both clouds.
 
     "auto" takes the target's mean, rounded to hundreds.
     """
@@ -275,7 +275,7 @@ def _write_moved(
     not_kept: list[str],
     tell: Tell,
 ) -> None:
-    """Write the source at the pose that was found, and add to `not_kept` what the file lacks."""
+    """Write the moved source; add the columns that the format cannot store to `not_kept`."""
     result = moved(scaled(shape, found.scale) if found.scale != 1 else shape, found.pose)
     not_kept += lost(path, result)
     if is_splats(result.fields) and "f_rest_0" in result.fields:

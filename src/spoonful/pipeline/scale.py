@@ -47,7 +47,7 @@ UNIT_RATIOS = {
     0.3048: "feet onto metres",
     1 / 0.3048: "metres onto feet",
 }
-"""Factors between usual units, and what they do to the source."""
+"""Common ratios of units, and the conversion of the source that each one is."""
 
 # Edges of neighbouring grids differ by this factor; the finest ones are one step above `apt`,
 _STEP = 1.2
@@ -103,14 +103,14 @@ Rigid = Callable[[Cloud], Alignment]
 
 
 class ScaleVote(NamedTuple):
-    """A factor for the source, and how many matches agree with it."""
+    """A scale factor of the source, and the number of matches that agree with it."""
 
     scale: float
     support: float
 
 
 def scale_votes(source: Cloud, target: Cloud, *, seed: int = 0) -> list[ScaleVote]:
-    """The factors that bring the source to the target's scale, best supported first.
+    """Candidate scale factors of the source, those with most matches first.
 
     Both clouds are put on grids of several edges. Points with similar surroundings are matched
     between all pairs of grids whose edges have different ratios. Groups of compatible matches
@@ -229,7 +229,7 @@ def register_scaled(
         return [vote for vote in votes if _apart(vote.scale, scale) < _STEP]
 
     def support(scale: float) -> float:
-        """The votes near a scale, as a share of those for the best one."""
+        """The votes near a scale, as a share of the votes for the best scale."""
         near = [vote.support / votes[0].support for vote in near_votes(scale)]
         return max(near, default=_UNKNOWN if votes else 1.0)
 
@@ -276,7 +276,7 @@ def register_scaled(
 
 
 class RefinedScale(NamedTuple):
-    """The scale that fits two surfaces best, from a pose that is nearly right.
+    """Refine the scale of two surfaces, from a pose that is nearly right.
 
     Attributes:
         growth: the factor by which the source is still to be scaled.
@@ -290,7 +290,7 @@ class RefinedScale(NamedTuple):
 
 
 def refine_scale(found: Alignment) -> RefinedScale:
-    """Refine scale and pose together, by ICP with seven unknowns.
+    """Refine scale and pose jointly, by ICP with seven unknowns.
 
     A growth g of the source about its middle m changes the distance of a point x to a plane with
     normal n by g n . (x - m). The other six unknowns are those of `plane_step`. Points of either

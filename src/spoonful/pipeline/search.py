@@ -1,4 +1,4 @@
-"""From two scans to a short list of poses, judged alike wherever they came from.
+"""Search for poses of two scans, and rank all proposed poses by the same score.
 
 Three kinds of evidence rank a pose. Matches of similar surroundings: how many of them it brings
 together. The surfaces: where the scans come near each other, how much of one lies on the other
@@ -44,7 +44,7 @@ _SETTLE_POINTS = 1000
 
 @dataclass(frozen=True)
 class Evidence:
-    """Points of two scans that look alike.
+    """Feature matches between two scans.
 
     Attributes:
         source: (K, 3) float32, in voxels.
@@ -60,7 +60,7 @@ class Evidence:
 
 
 class Proposal(NamedTuple):
-    """Poses that a method suggests.
+    """Poses that a method proposes.
 
     Attributes:
         name: of the method.
@@ -73,20 +73,20 @@ class Proposal(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """Poses after settling, best first.
+    """Refined and scored poses, best first.
 
     Attributes:
         pose: rotation (H, 3, 3), in voxels.
-        name: what proposed each.
+        name: the method that proposed each.
         support: (H,) matches that agree, see `support_of`.
         common: (H,) voxels of the source on the target plus voxels of the target on the source,
             halved.
         agreement: (H,) of the voxels of either scan that come near the other, the share that lies
             on its surface.
-        through: (H,) the share of either scan that is solid where the other's sensor looked
-            through, the larger one; zero if no sensor is known.
-        score: (H,) between 0 and 1, poses are sorted by it: the share of matches that agree, times
-            powers of `agreement` and of the share outside free space.
+        through: (H,) the share of a scan that is solid in the other sensor's free space, the
+            larger of both; zero if no sensor is known.
+        score: (H,) between 0 and 1, the sort key: the share of matches that agree, times powers of
+            `agreement` and of the share outside free space.
     """
 
     pose: Pose
@@ -98,7 +98,7 @@ class Judged:
     score: Tensor
 
     def select(self, keep: Tensor) -> Judged:
-        """The poses at some positions, in that order."""
+        """The poses at the given indices, in that order."""
         return Judged(
             self.pose.at(keep),
             tuple(self.name[k] for k in keep.tolist()),
@@ -147,7 +147,7 @@ class Search:
             self.views = [_view(pair.source, pair.source.eye), _view(pair.target, pair.target.eye)]
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
-        """Settle the proposed poses, of which there is at least one, and rank them."""
+        """Refine the proposed poses (at least one) by a few ICP steps, and rank them."""
         names = [each.name for each in proposals for _ in each.pose.rotation]
         pose = Pose(*(torch.cat(parts) for parts in zip(*(p.pose for p in proposals), strict=True)))
         # Single-pose proposals are always kept; the others are ranked by matches.
@@ -170,7 +170,7 @@ class Search:
         return support_of(pose, self.evidence.source, self.evidence.target, TOLERANCE)
 
     def measure(self, pose: Pose, names: tuple[str, ...] = ()) -> Judged:
-        """Judge poses (H, ...) as they are, in their order; `names` says what proposed them."""
+        """Score poses (H, ...) without refining them; `names` are the methods of the poses."""
         source, target = self.pair.source, self.pair.target
         signed = source.given
         there = meet(self.target_field, source.points, source.normals, pose, signed=signed)
@@ -191,10 +191,10 @@ class Search:
         return Judged(pose, names, support, near, agreement, through, score)
 
     def with_estimated_normals(self) -> Search:
-        """The same search, which measures poses by estimated normals of either sign.
+        """A copy of the search that scores poses with estimated normals of either sign.
 
-        Confidence is fitted to them. Normals of files tell poses apart better, but they are noisier
-        at the scale of a voxel, so less of the surface agrees.
+        Confidence is fitted to estimated normals. Normals of files distinguish poses better, but
+        are noisier at the scale of a voxel, so less of the surface agrees.
         """
         if not self.pair.source.given:
             return self
@@ -225,7 +225,7 @@ def surroundings(scan: Scan) -> Tensor:
 
 
 def find_evidence(pair: Pair, source_features: Tensor, target_features: Tensor) -> Evidence:
-    """Mutual matches of the scans' surroundings."""
+    """Match the features of both scans mutually."""
     source, target = pair.source, pair.target
     here, there = mutual_matches(source_features, target_features, CHOICES)
     return Evidence(
@@ -237,10 +237,9 @@ def find_evidence(pair: Pair, source_features: Tensor, target_features: Tensor) 
 
 
 def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
-    """Positions of the best poses of which no two are the same, best first, `most` of them.
+    """Indices of up to `most` distinct poses, best first.
 
-    Poses are the same if they carry the points to places no farther apart than `_SAME` voxels,
-    root mean square.
+    Two poses are the same if the moved points differ by at most `_SAME` voxels, root mean square.
     """
     some = points[:: max(1, len(points) // 32)]
     places = (some @ pose.rotation.mT + pose.translation.unsqueeze(-2)).flatten(1)

@@ -1,4 +1,4 @@
-"""A cloud or a mesh, scaled or moved with its normals."""
+"""Scale or move a cloud or a mesh, with its normals."""
 
 from __future__ import annotations
 
