@@ -320,7 +320,7 @@ def doubts_of(
     if len(groups) > 1:
         found.append(
             f"the scans are in {len(groups)} groups that no trusted pair connects: if they show "
-            "one thing, add scans between them"
+            "the same object or place, add scans between them"
         )
         near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:

@@ -38,8 +38,8 @@ class Edge:
     """The measured pose between two scans.
 
     Attributes:
-        source: the number of the scan to move.
-        target: the number of the other scan.
+        source: the index of the scan to move.
+        target: the index of the other scan.
         pose: float64, `target ~ R source + t`.
         covariance: (6, 6) of a small turn and shift in the source's frame, see
             `spoonful.align.pairs.covariance_of`.
@@ -58,7 +58,7 @@ class Solution:
     """The connected groups of scans, and their poses.
 
     Attributes:
-        groups: numbers of scans, the largest group first.
+        groups: indices of scans, the largest group first.
         poses: for each scan the pose that maps it into its group's frame, which is that of the
             group's first scan.
         kept: for each edge, True if its scans are in one group and it agrees with their poses.
@@ -132,9 +132,9 @@ class Votes(NamedTuple):
     """The evidence of loops of three edges for and against each edge.
 
     Attributes:
-        closed: for each edge, how many loops close with it.
-        contradicted: for each edge, True if no loop closes with it, and two edges that are in
-            closed loops contradict it.
+        closed: for each edge, the number of loops through it that close.
+        contradicted: for each edge, True if no loop through it closes, and two edges of closed
+            loops contradict it.
     """
 
     closed: list[int]

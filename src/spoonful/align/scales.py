@@ -79,7 +79,7 @@ def solve_scales(
     """Estimate a common scale for all connected scans.
 
     Args:
-        count: how many scans there are.
+        count: the number of scans.
         edges: the scales of pairs.
         first: the scan whose factor is 1; None takes the first of those that are connected.
 

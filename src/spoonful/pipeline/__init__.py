@@ -1,6 +1,6 @@
 """Register two scans: `register(source, target)` returns an `Alignment`, a pose with a confidence.
 
-It takes arrays, files and objects of other libraries, of any unit, density and overlap.
+It accepts arrays, files and objects of other libraries.
 """
 
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches

@@ -1,10 +1,10 @@
 """`register`: align two scans with unknown pose, density and overlap.
 
-prepare   both clouds on one grid, whose edge suits both          (prepare.py)
-gather    poses from feature matches, and others  (proposers.py)
-judge     settle them, rank them by matches and by surfaces       (search.py)
-polish    point-to-plane ICP, at last on the clouds themselves    (polish.py)
-rate      how likely it is right, and what it leaves open         (confidence.py)
+prepare   put both clouds on one grid                             (prepare.py)
+gather    propose poses from feature matches and other methods    (proposers.py)
+judge     refine them, rank them by matches and by surfaces       (search.py)
+polish    point-to-plane ICP, finally on the clouds themselves    (polish.py)
+rate      the confidence, and the motions that remain free        (confidence.py)
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 METHODS = ("auto", *PROPOSERS)
 """The values of `method` for `register` and the command."""
 
-# Points of the target that the result is refined and measured on,
+# Most points of the target for refining and measuring the result,
 _TARGET_POINTS = 200_000
-# and of the source that it is measured by.
+# and of the source for measuring it.
 _MEASURE_POINTS = 20_000
 _MATCHES_SHOWN = 400
 _CANDIDATES_SHOWN = 8
@@ -73,38 +73,37 @@ def register(
 ) -> Alignment:
     """Find the pose that maps `source` onto `target`, with its confidence.
 
-    Both must have one unit, whichever it is, unless `scale` is "auto". Their density and overlap
-    need not be known. Points are matched by features. Poses on which many matches agree are refined
-    on the surfaces and compared. The best is refined by point-to-plane ICP on all points.
+    Both must have the same unit, unless `scale` is "auto". Their density and overlap need not be
+    known. Points are matched by features. Poses with many consistent matches are refined and scored
+    by their surfaces. The best one is refined by point-to-plane ICP on all points.
 
     Args:
         source: the cloud to move: a path, an (N, 3) array or tensor, a cloud or mesh of Open3D,
             trimesh, PyVista or this package; see `as_cloud`.
-        target: the cloud to move it onto, likewise.
-        method: "auto", or one of `METHODS` to have only its poses considered.
+        target: the cloud that stays fixed, of the same types.
+        method: "auto", or one of `METHODS` to use only its poses.
         init: a rough pose of the source, a `Pose` or a 4x4 array. It is one of the poses that are
-            considered, and the start of the local methods ("icp", "small_gicp"). None is the
-            identity.
-        voxel: edge of the grid that the search works on, in the clouds' unit; None chooses it.
-        seed: for all random choices; the same seed gives the same result.
-        source_normals: (N, 3), if the source has none of its own. Normals are used if both clouds
-            have them. They must then point to the same side of a surface in both.
-        target_normals: (M, 3), likewise.
-        scale: "auto" also finds the factor by which the source must be scaled, `Alignment.scale`;
-            `init` may then be a `Similarity`. None keeps the clouds' scales.
-        up: the axis that points up in both clouds, "z" or "-y", or "auto" for the largest floor in
-            each: only poses that hardly tilt the source are considered. None considers all.
-        device: "cpu", "cuda", or "auto" for CUDA if there is any. The result is the same up to
+            scored, and the start of the local methods ("icp", "small_gicp"). None is the identity.
+        voxel: voxel size of the search, in the clouds' unit; None chooses it automatically.
+        seed: random seed; the same seed gives the same result.
+        source_normals: (N, 3), if the source has no normals. Normals are used if both clouds have
+            them. They must then point to the same side of a surface in both.
+        target_normals: (M, 3), if the target has no normals.
+        scale: "auto" also estimates the scale of the source, `Alignment.scale`; `init` may then be
+            a `Similarity`. None keeps the clouds' scales.
+        up: the axis that points up in both clouds, such as "z" or "-y", or "auto" for the largest
+            floor in each: poses that tilt the source are excluded. None allows all poses.
+        device: "cpu", "cuda", or "auto" for CUDA if it is available. The result is the same up to
             rounding, and is on the CPU.
 
     Returns:
         `Alignment`: the pose with its confidence, measures, warnings and reason.
 
     Raises:
-        ValueError: a cloud has fewer than three points, all of them in one place, or the wrong
-            shape; `init` is no rigid motion; `voxel` is not positive; `method` is not known;
-            `device` is not known, or not there.
-        TypeError: an argument is of a kind that holds no points.
+        ValueError: a cloud has fewer than three points, all points in one place, or the wrong
+            shape; `init` is not a rigid motion; `voxel` is not positive; `method` is unknown;
+            `device` is unknown or not available.
+        TypeError: an argument has a type without points.
 
     >>> generator = torch.Generator().manual_seed(0)
     >>> x, y = 2 * torch.rand(2, 4000, generator=generator) - 1

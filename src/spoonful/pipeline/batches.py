@@ -1,8 +1,8 @@
 """Register many pairs in parallel, and keep the rows of finished pairs in `parts/`.
 
-Run the same batch again after a kill to resume it. A pair is repeated if it failed, or if its files
-or options have changed. At the end all rows are written to `results.csv`, `results.json` and, if
-pyarrow is installed, `results.parquet`, and to an index page of the reports.
+Run the same batch again to resume it. A pair is repeated if it failed, or if its files or options
+have changed. At the end all rows are written to `results.csv`, `results.json` and, if pyarrow is
+installed, `results.parquet`, and to an index page of the reports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from spoonful.pipeline.parts import (
 from spoonful.pipeline.runner import Request
 
 J = TypeVar("J", bound=Job)
-# The options of a request that stand in results.json.
+# The options of a request that are written to results.json.
 OPTIONS = ("method", "voxel", "seed", "unit", "up", "scale", "device")
 # Processes at a time on a GPU by default: each takes about a gigabyte of its memory.
 GPU_WORKERS = 4
@@ -113,16 +113,16 @@ def register_pairs(
         out: the folder for the results.
         reports: a folder for a page of each pair, `<id>.html`, and `index.html`, which links to
             them; "" writes none.
-        workers: processes at a time, of one thread each; None takes one per core, and on a GPU
-            `GPU_WORKERS` at most.
-        timeout: seconds after which a pair counts as failed; None waits.
+        workers: number of processes, with one thread each; None takes one per core, and on a GPU at
+            most `GPU_WORKERS`.
+        timeout: seconds after which a pair counts as failed; None for no limit.
         cluster: run on a Ray cluster whose machines share the files and the folder.
         progress: called with the number of finished pairs, and of all.
         task: the function that registers a pair, at the top level of a module.
 
     Returns:
         A row for each pair, in order, with the keys of `COLUMNS`. `status` is "confident",
-        "doubtful" or "failed". A pair that fails, crashes or takes too long does not stop others.
+        "doubtful" or "failed". A pair that fails, crashes or times out does not affect the others.
 
     Raises:
         FolderInUse: another process writes to the folder.

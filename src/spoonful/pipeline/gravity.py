@@ -84,12 +84,12 @@ def narrowed(
         search: the search.
         proposals: its poses so far.
         up: one of `UP`.
-        names: the methods that are asked for upright poses.
+        names: the methods that propose upright poses.
         init: as for `gather`.
 
     Returns:
-        `Narrowed`. All poses stay if none is upright; and if "auto" chose the floors and a tilted
-        pose fits far better.
+        `Narrowed`. It keeps all poses if none is upright, or if "auto" chose the floors and a
+        tilted pose fits far better.
     """
     upright = upright_of(up, search.pair)
     if upright is None:

@@ -55,17 +55,17 @@ def write_report(
     Two clouds of 50,000 points take about 2 MB.
 
     Args:
-        path: the file to write; its folder is made if need be, an old file is replaced whole.
-        alignment: what `register` returned.
-        names: what source and target are called, such as the files' names.
-        title: the heading; "" makes one of the names.
-        unit: of the clouds' coordinates: "m", "mm"; "" where it is not known.
-        command: what made this page, as one string or as a list of arguments.
-        up: the axis that points up at first.
-        max_points: larger clouds are shown thinned to this many; the numbers are of all points.
+        path: the file to write, atomically; its folder is created if needed.
+        alignment: the result of `register`.
+        names: the names of source and target, such as those of the files.
+        title: the heading; "" makes one from the names.
+        unit: of the clouds' coordinates, such as "m" or "mm"; "" if it is not known.
+        command: the command that made this page, as one string or as a list of arguments.
+        up: the axis that points up initially.
+        max_points: larger clouds are subsampled to this many points; the numbers are of all points.
 
     Returns:
-        The path that was written.
+        The path of the file.
     """
     source, target = alignment.source, alignment.target
     stops = _stops(alignment.poses, alignment.pose)

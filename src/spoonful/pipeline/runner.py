@@ -42,28 +42,28 @@ class Request:
 
     Attributes:
         source: the file to move.
-        target: the file to move it onto.
-        id: tells the request from the others of a batch.
-        init: a file with a pose to start from; "" searches everywhere.
+        target: the file that stays fixed.
+        id: the unique name of the request in a batch.
+        init: a file with an initial pose; "" for none.
         method: one of `METHODS`.
-        voxel: edge of the grid that the search works on: a number in the files' unit, or text with
-            a unit, "5mm"; None chooses it.
+        voxel: voxel size of the search: a number in the files' unit, or text with a unit, "5mm";
+            None chooses it automatically.
         unit: of the files, one of `UNITS`; "" if it is not known.
-        scale: multiplies the source first; 0.001 for millimetres onto metres. "auto" finds the
-            factor, which is then a part of the pose.
+        scale: multiplies the source first; 0.001 for millimetres onto metres. "auto" estimates the
+            scale, which is then a part of the pose.
         origin: also give the pose with this point subtracted from both files: "X,Y,Z", or "auto"
-            for one near the target; "" does not.
+            for a point near the target; "" for none.
         up: the axis that points up in the report and in both clouds: poses that tilt the source
-            are not considered; "auto" takes the largest floor of each. "" considers all poses.
-        seed: seed of the random choices.
-        device: where the work is done: "cpu", "cuda", or "auto" for CUDA if there is any.
-        output: where to write the moved source; "" does not write it.
-        pose: where to write the pose; "" does not write it.
-        report: where to write the page; "" does not write it.
-        names: the names of both files for results, if the paths are those of uploaded copies.
+            are excluded; "auto" takes the largest floor of each. "" allows all poses.
+        seed: random seed.
+        device: "cpu", "cuda", or "auto" for CUDA if it is available.
+        output: file for the moved source; "" does not write it.
+        pose: file for the pose; "" does not write it.
+        report: file for the page; "" does not write it.
+        names: the names of both files in results, if the paths are those of uploaded copies.
 
     Raises:
-        ValueError: an option has no valid value; the message begins with the option's name.
+        ValueError: an option has an invalid value; the message begins with the option's name.
     """
 
     source: str

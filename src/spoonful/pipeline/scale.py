@@ -211,10 +211,10 @@ def register_scaled(
 
     Args:
         source: the cloud to scale and move.
-        target: the cloud to move it onto.
+        target: the cloud that stays fixed.
         rigid: registers the scaled source with the target, see `Rigid`.
         start: a scale to try first.
-        seed: of the random choices.
+        seed: random seed.
 
     Returns:
         `Alignment` with its `scale` and `scale_deviation`. Its source is the scaled one.
