@@ -83,7 +83,7 @@ def register_command(
         str,
         typer.Option(
             metavar="auto",
-            help="Also give the pose relative to X,Y,Z or auto.",
+            help="Pose relative to X,Y,Z; auto: near the target.",
         ),
     ] = "",
     up: UpAxis = "",
