@@ -30,22 +30,6 @@ __all__ = [
     "stability",
 ]
 
-# These were here before 0.2. They live in `spoonful.geometry`.
-_MOVED = {
-    "Moments",
-    "Neighbors",
-    "gram_schmidt",
-    "hat",
-    "kabsch_packed",
-    "linearized_step",
-    "moments",
-    "moments_packed",
-    "nearest",
-    "random_rotation",
-    "rotation_from_vector",
-    "vee",
-}
-
 
 def __getattr__(name: str) -> object:
     # Registering files and scans imports numpy and more: only when it is used.
@@ -53,17 +37,6 @@ def __getattr__(name: str) -> object:
         from spoonful.pipeline import register
 
         return register
-    if name in _MOVED:
-        import warnings
-
-        from spoonful import geometry
-
-        warnings.warn(
-            f"spoonful.{name} is deprecated: import it from spoonful.geometry",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return getattr(geometry, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

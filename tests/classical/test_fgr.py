@@ -9,7 +9,6 @@ from classical import easy
 from spoonful.batch import Batch
 from spoonful.classical import presets
 from spoonful.classical.fgr import FGR, in_alike_triangles
-from spoonful.classical.presets import Tuned
 from spoonful.geometry import Pose, random_rotation
 
 
@@ -102,16 +101,9 @@ def test_open3d_finds_no_better_poses():
     assert torch.stack(ours).median() < torch.stack(theirs).median() + 0.5
 
 
-def test_settings_of_earlier_versions_are_read():
-    old = {"seconds": 60.0, "neighbors": 64, "iterations": 32}
-    assert Tuned("fgr", old).build() == FGR(iterations=32, settings="tuned")
+def test_the_shipped_settings_build_the_method():
     for protocol in presets.tuned_on("fgr"):
         assert presets.tuned("fgr", protocol).build().settings == "tuned"
-
-
-def test_a_removed_method_names_its_replacement():
-    with pytest.raises(ValueError, match="icp-open3d was removed: use icp"):
-        presets.published("icp-open3d")
 
 
 @pytest.mark.parametrize(

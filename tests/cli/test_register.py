@@ -398,22 +398,6 @@ def test_a_table_of_pairs(
     assert json.loads(capsys.readouterr().out)["index"] == str(page)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [["--pairs", "pairs.csv"], ["--pairs=pairs.csv"]])
-def test_the_former_spelling_of_batch_works_and_names_the_new_one(
-    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
-    monkeypatch.setattr(batch, "register_pairs", functools.partial(register_pairs, task=quick))
-    Path("pairs.csv").write_text(f"source,target\n{PAIR[0]},target.pcd\n")
-    assert run(["register", "--out", "my results", *words, "--workers", "1", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out)["confident"] == 1
-    assert err == (
-        "note: register --pairs is now: "
-        "spoonful batch --out 'my results' pairs.csv --workers 1 --json\n"
-    )
-
-
 def test_scales_that_differ_name_the_option(
     scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

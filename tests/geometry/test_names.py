@@ -1,4 +1,4 @@
-"""The package's names: what is at the top, what has moved, and which module imports which."""
+"""The package's names: those at the top, and which module imports which."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ def test_the_top_has_few_names_and_shows_no_others():
     assert len(spoonful.__all__) <= 10
     shown = {name for name in dir(spoonful) if not name.startswith("_")}
     assert shown == {*spoonful.__all__, "geometry", "register", "spoonful"}
-
-
-@pytest.mark.parametrize("name", sorted(spoonful._MOVED))
-def test_a_name_that_moved_still_imports_and_says_where_it_is(name):
-    with pytest.warns(DeprecationWarning, match=rf"spoonful\.{name} .* spoonful\.geometry"):
-        assert getattr(spoonful, name) is getattr(geometry, name)
 
 
 def test_a_name_that_never_was_is_an_attribute_error():

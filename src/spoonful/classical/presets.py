@@ -29,11 +29,6 @@ _WHERE = {
     "kiss-matcher": ("kiss_matcher", "KISSMatcher"),
 }
 
-# Names of methods that were removed, and the method that replaces each.
-_REMOVED = {"icp-open3d": "icp"}
-# Settings of earlier versions, which files of tuned settings may still have.
-_UNUSED = {"fgr": {"seconds", "neighbors"}}
-
 SUMMARIES = {
     "icp": "Iterative closest point, batched.",
     "fgr": "Fast global registration on FPFH features.",
@@ -64,11 +59,9 @@ class Tuned:
         """The method with these settings."""
         cls = kind(self.method)
         known = {each.name for each in fields(cls)}
-        unused = _UNUSED.get(self.method, set())
-        settings = {name: value for name, value in self.settings.items() if name not in unused}
-        if strange := sorted(set(settings) - known):
+        if strange := sorted(set(self.settings) - known):
             raise ValueError(f"{self.method} has no setting {strange[0]!r}")
-        return cls(**{**settings, "settings": "tuned"})
+        return cls(**{**self.settings, "settings": "tuned"})
 
     def as_json(self) -> str:
         """The file's text."""
@@ -108,8 +101,6 @@ def kind(name: str) -> type[ClassicalMethod]:
     Traceback (most recent call last):
     ValueError: no classical method named 'icq'; did you mean 'icp'? There are: icp, ...
     """
-    if name in _REMOVED:
-        raise ValueError(f"{name} was removed: use {_REMOVED[name]}, which gives the same poses")
     module, cls = named(name, _WHERE, what="classical method")
     found: type[ClassicalMethod] = getattr(
         importlib.import_module(f"spoonful.classical.{module}"), cls

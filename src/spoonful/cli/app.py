@@ -148,7 +148,6 @@ def run(arguments: Sequence[str]) -> int:
     """
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"]
-    rest = batch.from_register(rest)
     try:
         outcome = _get_command(app)(args=rest, standalone_mode=False)
     except typer.Abort:

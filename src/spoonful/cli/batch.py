@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,23 +104,6 @@ def batch_command(
                 typer.echo(f"wrote {path}")
     if counts["confident"] < len(rows):
         raise typer.Exit(DOUBTFUL)
-
-
-def from_register(arguments: Sequence[str]) -> list[str]:
-    """Rewrite the former `register --pairs TABLE ...` as `batch TABLE ...`, with a note.
-
-    >>> from_register(["register", "--out", "x", "--pairs=a.csv"])
-    ['batch', '--out', 'x', 'a.csv']
-    >>> from_register(["register", "a.ply", "b.ply"])
-    ['register', 'a.ply', 'b.ply']
-    """
-    words = list(arguments)
-    given = any(word == "--pairs" or word.startswith("--pairs=") for word in words)
-    if words[:1] != ["register"] or not given:
-        return words
-    words = ["batch", *(word.removeprefix("--pairs=") for word in words[1:] if word != "--pairs")]
-    print(f"note: register --pairs is now: spoonful {shlex.join(words)}", file=sys.stderr)
-    return words
 
 
 def _show(rows: Sequence[Row], numbers: dict[str, int]) -> None:

@@ -267,13 +267,6 @@ class Alignment:
         del rest["T_target_source"]
         return write_pose(path, self._with_scale(self.pose), **rest)
 
-    def show(self, **options: Any) -> None:
-        """Raise an error that names `spoonful.pipeline.report.show`, which replaces this method."""
-        raise AttributeError(
-            "Alignment.show was removed; "
-            "use spoonful.pipeline.report.show(alignment), which takes the same options"
-        )
-
 
 def answered(alignment: Alignment) -> bool:
     """False if no pose fitted: the source was not moved, or no point of it is near the target."""

@@ -4,9 +4,6 @@
 does the same without the command-line extra: it needs torch, safetensors and numpy.
 """
 
-import warnings
-from typing import Any
-
 from spoonful.training.checkpoint import Checkpoint, load_model
 from spoonful.training.config import Config, from_dict, override
 from spoonful.training.trainer import TrainingFailed, TrainingResult, train
@@ -21,12 +18,3 @@ __all__ = [
     "override",
     "train",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """`Result`, the old name of `TrainingResult`, for one more release."""
-    if name == "Result":
-        message = "spoonful.training.Result is now TrainingResult"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return TrainingResult
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
