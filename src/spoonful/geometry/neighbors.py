@@ -62,7 +62,9 @@ def nearest(query: Tensor, points: Tensor, *, mask: Tensor | None = None) -> Nei
         # Padding may hold anything, NaN included: it must reach neither distances nor gradients.
         points = points.masked_fill(~mask.unsqueeze(-1), 0.0)
     try:
-        batch = torch.broadcast_shapes(query.shape[:-2], points.shape[:-2])
+        # Not torch.broadcast_shapes, whose first call imports sympy: that takes a second.
+        leading = (torch.empty(cloud.shape[:-2], device="meta") for cloud in (query, points))
+        batch = torch.broadcast_tensors(*leading)[0].shape
     except RuntimeError:
         raise ValueError(
             f"query and points must have leading dimensions that broadcast, "
