@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
 import os
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -38,6 +43,8 @@ from spoonful.cli.app import run
 from spoonful.frame import Frame
 from spoonful.locking import FolderInUse, locked
 from spoonful.neighbors import Index
+from spoonful.pipeline import batches, cluster, parts
+from spoonful.pipeline.cluster import do_block
 from spoonful.pipeline.field import Field
 from spoonful.pipeline.prepare import Pair, Scan
 from spoonful.pipeline.search import Description, Search
@@ -275,21 +282,25 @@ def lines_of(out: Path) -> int:
     return sum(path.read_text().count('"confidence"') for path in out.glob("work/parts/*.jsonl"))
 
 
-# Ray's own use of its deprecated names.
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
+def in_another_folder(
+    jobs: Sequence[Any], keys: Mapping[str, str], folder: Path, task: Any, timeout: float | None
+) -> Iterator[int]:
+    """Run jobs as a machine of a cluster does: from copies, with another current folder."""
+    copies, copied_keys, copied_folder = pickle.loads(pickle.dumps((jobs, keys, folder)))
+    with TemporaryDirectory() as elsewhere, contextlib.chdir(elsewhere):
+        yield do_block({copied_keys[job.id]: job for job in copies}, copied_folder, task, timeout)
+
+
 @pytest.mark.slow
 def test_a_cluster_finds_the_poses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    monkeypatch.setenv("RAY_worker_niceness", "0")
-    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # it would stop busy processes
+    # pipeline/test_batches.py has a real cluster, which starts a process for each stage.
+    monkeypatch.setattr(folder_module, "connected", contextlib.nullcontext)
+    monkeypatch.setattr(batches, "run_on_cluster", in_another_folder)
+    here = lambda jobs, task, *_: [parts._row(job, task(job)) for job in jobs]  # noqa: E731
+    monkeypatch.setattr(cluster, "run_here", here)
     truth = write_views(tmp_path, 2)
-    monkeypatch.chdir(tmp_path)  # Ray's processes have another folder of their own
-    ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
-    try:
-        found = align(["view_0.ply", "view_1.ply"], "out", cluster=True)
-    finally:
-        ray.shutdown()
+    monkeypatch.chdir(tmp_path)
+    found = align(["view_0.ply", "view_1.ply"], "out", cluster=True)
     assert found.groups == [["view_0", "view_1"]]
     assert lines_of(tmp_path / "out") == 1
     right = truth["view_0"].inverse().compose(truth["view_1"])

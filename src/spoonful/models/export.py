@@ -30,7 +30,7 @@ class Inference(nn.Module):
 
     >>> from spoonful.models import DCP
     >>> clouds = torch.rand(1, 32, 3), torch.rand(1, 32, 3)
-    >>> program = torch.export.export(Inference(DCP(emb_dims=16, ff_dims=16)), clouds)
+    >>> program = torch.export.export(Inference(DCP(emb_dims=16, pointer="identity")), clouds)
     >>> rotation, translation = program.module()(*clouds)
     >>> rotation.shape, translation.shape
     (torch.Size([1, 3, 3]), torch.Size([1, 3]))
