@@ -12,9 +12,12 @@ from torch import Tensor
 from typer.testing import CliRunner
 
 from spoonful.cli.data import app
+from spoonful.data import scenes
 from spoonful.data import simulate as module
 from spoonful.data.clouds import read_cloud
-from spoonful.data.simulate import SCENES, SENSORS, Simulated, first_hits, simulate
+from spoonful.data.raycast import first_hits
+from spoonful.data.scenes import SCENES
+from spoonful.data.simulate import SENSORS, Simulated, simulate
 from spoonful.data.synthetic.solids import ball, box, cylinder, prism
 from spoonful.geometry import random_rotation
 
@@ -32,7 +35,7 @@ def some_rays(count: int = 500) -> Tensor:
 
 
 def rows_of(part: object) -> Tensor:
-    return module._rows([part])
+    return scenes._rows([part])
 
 
 def test_rays_meet_a_box_where_slabs_say() -> None:
@@ -90,12 +93,12 @@ def test_the_nearer_surface_hides_the_farther() -> None:
 
 
 def test_the_patches_of_a_scaled_solid_keep_its_shape() -> None:
-    rows = module._solid("teapot", 0)
+    rows = scenes._solid("teapot", 0)
     eye = torch.tensor([2.0, 0.3, 0.8], dtype=torch.float64)
     rays = some_rays(300)
     turned = torch.tensor([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]], dtype=torch.float64)
     small = first_hits(rows, eye, rays)
-    large = module._scaled(rows, 3.0, 90.0, (1, 2, 3))
+    large = scenes._scaled(rows, 3.0, 90.0, (1, 2, 3))
     moved = 3 * (turned @ eye) + torch.tensor([1.0, 2, 3])
     assert small.isfinite().any()
     torch.testing.assert_close(first_hits(large, moved, rays @ turned.mT), 3 * small)
@@ -165,12 +168,12 @@ def test_the_overlap_is_the_share_of_points_with_a_partner(room: Simulated) -> N
 
 @pytest.mark.slow
 def test_bare_corridors_and_corners_are_ambiguous_and_a_full_room_is_not() -> None:
-    furnish = module._Builder.furnish
+    furnish = scenes._Builder.furnish
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module._Builder, "furnish", lambda *_: None)
+        patch.setattr(scenes._Builder, "furnish", lambda *_: None)
         for kind, sensor in (("corridor", "lidar"), ("building", "camera")):
             assert bool(simulate(kind, sensor, seed=1, detail=0.3).ambiguous[0, 1])
-        patch.setattr(module._Builder, "furnish", lambda *given: furnish(*given[:3], 20, 1.4))
+        patch.setattr(scenes._Builder, "furnish", lambda *given: furnish(*given[:3], 20, 1.4))
         made = [simulate("building", "lidar", seed=seed, detail=0.3) for seed in range(3)]
     assert not any(bool(each.ambiguous.any()) for each in made)
 
@@ -179,7 +182,7 @@ def test_corner_motions_put_the_inside_of_a_corner_into_the_inside_of_another() 
     size = torch.tensor([5.0, 4.0, 2.8]).double()
     corners = torch.cartesian_prod(*[torch.tensor([0.0, 1.0]).double()] * 3)
     both = torch.stack([corners * size, 0.1 + 0.8 * corners + corners * (size - 1)])
-    for motion in module._corners(size.tolist()):
+    for motion in scenes._corners(size.tolist()):
         apart = torch.cdist(motion.apply(both), both).lt(1e-6)
         assert bool((apart[0] & apart[1]).any())
         assert not torch.allclose(motion.matrix(), torch.eye(4).double())

@@ -19,7 +19,8 @@ from rich.table import Table
 from spoonful.cli.evaluate import wide
 from spoonful.data import catalog, places
 from spoonful.data.fetch import fetch as fetch_archive
-from spoonful.data.simulate import SCENES, SENSORS, write_simulated
+from spoonful.data.scenes import SCENES
+from spoonful.data.simulate import SENSORS, write_simulated
 from spoonful.data.simulate import simulate as simulate_scene
 from spoonful.files import check_folder
 from spoonful.geometry.checks import check_count
