@@ -43,9 +43,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 from _harness import machine, save, table
-from spoonful.align.folder import ORDERS, Aligned, align
+from spoonful.align.folder import ORDERS, align
 from spoonful.align.graph import parts
 from spoonful.align.outputs import write
+from spoonful.align.result import Aligned
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
 

@@ -32,12 +32,14 @@ from view.chromium import Chromium
 pytest.importorskip("gtsam", reason="needs the extra align")
 
 from spoonful.align import folder as folder_module
-from spoonful.align.folder import Aligned, PairResult, align, doubts_of, settle
+from spoonful.align import stages
+from spoonful.align.folder import align, settle
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import find_scan, list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import _write_scan, voxel_mean, write
 from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
+from spoonful.align.result import Aligned, PairResult, doubts_of
 from spoonful.align.scans import Described, DescribeJob, ReadJob, describe_scan, load, read_scan
 from spoonful.cli.app import run
 from spoonful.frame import Frame
@@ -227,8 +229,8 @@ def test_fewer_pairs_are_tried_in_a_sequence_and_among_many_scans(
     files = [folder / f"{name}.ply" for name in truth]
     found = align(files, folder / "out", order="sequence", workers=1)
     assert len(found.pairs) == 5  # all but the first with the last
-    monkeypatch.setattr("spoonful.align.folder._ALL_PAIRS", 3)
-    monkeypatch.setattr("spoonful.align.folder._SIMILAR", 1)
+    monkeypatch.setattr("spoonful.align.stages.ALL_PAIRS", 3)
+    monkeypatch.setattr("spoonful.align.stages.SIMILAR", 1)
     found = align(files, folder / "out", workers=1)
     assert 2 <= len(found.pairs) <= 4
     names = {name for pair in found.pairs for name in (pair.source, pair.target)}
@@ -556,7 +558,7 @@ def test_a_full_disk_stops_the_run_and_is_no_unreadable_scan(
 
     for name in ("one.ply", "two.ply"):
         write_cloud(tmp_path / name, Cloud(torch.rand(50, 3)))
-    monkeypatch.setattr(folder_module, "run_jobs", full)
+    monkeypatch.setattr(stages, "run_jobs", full)
     with pytest.raises(OSError, match=r"^[^ ]*out.work.scan-\w+\.pt: No space left"):
         align([tmp_path], tmp_path / "out")
 

@@ -7,41 +7,33 @@ a kill to resume it.
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
-import itertools
-import json
 import math
 import os
 import time
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from spoonful.align.candidates import (
-    BEFORE,
-    best,
-    comparable,
-    in_sequence,
-    similar,
-    suitable_grids,
-)
-from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, parts, solve
+from spoonful.align.candidates import BEFORE
+from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
 from spoonful.align.inputs import find_scan, list_scans, scan_names
-from spoonful.align.pairs import LEAST, PairJob, register_described
+from spoonful.align.pairs import LEAST
 from spoonful.align.posefiles import read_poses, same
-from spoonful.align.scales import PairScale, ScaleJob, compare_scales, solve_scales
-from spoonful.align.scans import (
-    DescribeJob,
-    ReadJob,
-    describe_scan,
-    load_surface,
-    read_scan,
+from spoonful.align.result import Aligned, PairResult, doubts_of
+from spoonful.align.scans import load_surface
+from spoonful.align.stages import (
+    ALL_PAIRS,
+    SIMILAR,
+    Progress,
+    Stages,
+    copies_of,
+    read_all,
+    register_all,
+    to_one_scale,
 )
 from spoonful.align.surfaces import Surface, refine
 from spoonful.align.surfaces import covariances as surface_covariances
@@ -49,18 +41,13 @@ from spoonful.extras import require
 from spoonful.files import check_folder
 from spoonful.geometry import Pose
 from spoonful.locking import locked
-from spoonful.pipeline.alignment import Deviation
-from spoonful.pipeline.batches import cores, run_jobs, stamp
+from spoonful.pipeline.batches import cores
 from spoonful.pipeline.cluster import connected
 from spoonful.pipeline.gravity import UP
-from spoonful.pipeline.parts import PARTS, Job, Row
-from spoonful.version import __version__
+from spoonful.pipeline.parts import PARTS, Row
 
 WORK = "work"
 ORDERS = ("any", "sequence")
-# All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
-_ALL_PAIRS = 30
-_SIMILAR = 8
 # If more than this share of the confident pairs contradict the others, places look alike.
 _CONTRADICT = 0.2
 # Then only pairs with this overlap are used.
@@ -70,83 +57,6 @@ _SURE = 0.95
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
 _PAIR_SECONDS = 0.7
-
-Progress = Callable[[str, int, int], None]
-J = TypeVar("J", bound=Job)
-
-
-@dataclass(frozen=True)
-class PairResult:
-    """The result of registering one pair.
-
-    Attributes:
-        source: name of the scan that was moved.
-        target: name of the other scan.
-        pose: `T_target_source`, between the files' frames.
-        covariance: (6, 6) of a small turn and shift about the source's centre.
-        confidence: the probability that the pose is right, without regard to other pairs.
-        overlap: the part of the smaller scan that lies on the other one.
-        rmse: of the distances to the surface, in the files' unit.
-        status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
-            "between groups".
-        off: its disagreement with the result, in standard deviations; None between groups.
-    """
-
-    source: str
-    target: str
-    pose: Pose
-    covariance: Tensor
-    confidence: float
-    overlap: float
-    rmse: float
-    status: str
-    off: float | None
-
-
-@dataclass(frozen=True)
-class Aligned:
-    """Aligned scans in groups, each group in one frame.
-
-    Attributes:
-        files: the file of each scan, by the scan's name.
-        groups: names of the scans of each group, the largest group first. Each group has the frame
-            of its first scan.
-        poses: for each scan the pose that maps the scaled scan into its group's frame.
-        scales: for each scan its scale factor; 1 unless `scale` is "auto".
-        covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
-            shift about its centroid, in its own axes; zero for the first of a group.
-        centers: for each scan its centroid, scaled, in its own frame.
-        surfaces: for each scan of a pair that was registered, the file with its description.
-        pairs: all pairs that were registered.
-        unreadable: the files that could not be read, and why.
-        copies: files with the same content as another file, and the name of that scan.
-        skipped: the number of pairs not tried because the scans differ too much in size.
-        spacing: half the median edge of the grids, in the files' unit.
-        doubts: the reasons to doubt the result, one sentence each.
-        notes: remarks on scans, such as points that were dropped, one sentence each.
-        seconds: the time it took.
-    """
-
-    files: Mapping[str, Path]
-    groups: list[list[str]]
-    poses: Mapping[str, Pose]
-    scales: Mapping[str, float]
-    covariances: Mapping[str, Tensor]
-    centers: Mapping[str, Tensor]
-    surfaces: Mapping[str, str]
-    pairs: list[PairResult]
-    unreadable: Mapping[str, str]
-    copies: Mapping[str, str]
-    skipped: int
-    spacing: float
-    doubts: list[str]
-    notes: list[str]
-    seconds: float = field(compare=False)
-
-    @property
-    def confident(self) -> bool:
-        """True if all files were read and are in one group without doubt."""
-        return not self.doubts
 
 
 class Plan(NamedTuple):
@@ -172,8 +82,8 @@ def plan(scans: int, order: str = "any", workers: int | None = None) -> Plan:
     pairs = scans * (scans - 1) // 2
     if order == "sequence":
         pairs = min(pairs, BEFORE * scans)
-    elif scans > _ALL_PAIRS:
-        pairs = min(pairs, _SIMILAR * scans)
+    elif scans > ALL_PAIRS:
+        pairs = min(pairs, SIMILAR * scans)
     seconds = (scans * _SCAN_SECONDS + pairs * _PAIR_SECONDS) / (workers or cores())
     return Plan(scans, pairs, seconds / 3600)
 
@@ -242,24 +152,24 @@ def align(
     work = Path(out).resolve() / WORK
     (work / PARTS).mkdir(parents=True, exist_ok=True)
     with connected() if cluster else contextlib.nullcontext(), locked(work):
-        stages = _Stages(work, workers, cluster, progress or (lambda *_: None), order, up, seed)
+        stages = Stages(work, workers, cluster, progress or (lambda *_: None), order, up, seed)
         return _align(stages, files, held, starts, bool(scale), began)
 
 
 def _align(
-    stages: _Stages,
+    stages: Stages,
     files: Mapping[str, Path],
     held: Path | None,
     starts: Mapping[str, Pose] | None,
     scale: bool,
     began: float,
 ) -> Aligned:
-    scans, unreadable = _read(stages, files)
-    copies = _copies(scans, held, files)
+    scans, unreadable = read_all(stages, files)
+    copies = copies_of(scans, held, files)
     names = [name for name in scans if name not in copies]
     first = next((k for k, name in enumerate(names) if files[name].resolve() == held), None)
     if scale:
-        scans = _to_one_scale(stages, names, scans, copies, first)
+        scans = to_one_scale(stages, names, scans, copies, first)
     centers = {name: torch.tensor(scans[name]["center"], dtype=torch.float64) for name in scans}
     if starts is not None:
         for copy, original in copies.items():
@@ -267,7 +177,7 @@ def _align(
                 raise ValueError(
                     f"init has different poses for {copy} and {original}, which have equal content"
                 )
-    edges, failures, skipped, grids = _register(stages, names, scans, centers, starts)
+    edges, failures, skipped, grids = register_all(stages, names, scans, centers, starts)
     index = {name: k for k, name in enumerate(names)}
     stages.tell("solving", 0, 1)
     strong, solution, alike = settle(edges, index, first)
@@ -303,243 +213,6 @@ def _align(
         notes=[note for row in scans.values() for note in row.get("notes", ())],
         seconds=time.perf_counter() - began,
     )
-
-
-def deviations(covariance: Tensor) -> Deviation:
-    """Standard deviations of a pose along its least certain axes, from its (6, 6) covariance."""
-    blocks = covariance[:3, :3], covariance[3:, 3:]
-    turn, shift = (torch.linalg.eigvalsh(block)[-1].clamp_min(0).sqrt() for block in blocks)
-    return Deviation(math.degrees(turn), float(shift))
-
-
-def doubts_of(
-    groups: Sequence[Sequence[str]], pairs: Sequence[PairResult], unreadable: Mapping[str, str]
-) -> list[str]:
-    """The reasons to doubt a result, one sentence each, with the scans' names."""
-    found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
-    if len(groups) > 1:
-        found.append(
-            f"the scans are in {len(groups)} groups that no trusted pair connects: if they show "
-            "the same object or place, add scans between them"
-        )
-        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
-        for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
-            found.append(
-                f"{pair.source} and {pair.target} may belong together (confidence "
-                f"{pair.confidence:.2f}), but no other pair confirms it: look at the two with "
-                "spoonful register"
-            )
-    # Scans that only doubtful pairs hold together.
-    number = {name: k for k, name in enumerate(name for group in groups for name in group)}
-    kept = [pair for pair in pairs if pair.status == "kept"]
-    sure = [(number[p.source], number[p.target]) for p in kept if p.confidence >= CONFIDENT]
-    part = {scan: k for k, scans in enumerate(parts(len(number), sure)) for scan in scans}
-    for pair in kept:
-        if part[number[pair.source]] != part[number[pair.target]]:
-            found.append(
-                f"only doubtful pairs connect {pair.source} and {pair.target} "
-                f"(confidence {pair.confidence:.2f}): add a scan that overlaps more with both"
-            )
-    return found
-
-
-@dataclass(frozen=True)
-class _Stages:
-    """Run jobs in processes, and keep their rows in a folder.
-
-    Attributes:
-        folder: for the rows, an absolute path.
-        tell: is called with the progress.
-        workers, cluster, order, up, seed: as for `align`.
-    """
-
-    folder: Path
-    workers: int | None
-    cluster: bool
-    tell: Progress
-    order: str
-    up: str | None
-    seed: int
-
-    def finish(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
-        """The row of each job, by its id, if none of them failed."""
-        rows = self.run(stage, jobs, task)
-        for name, row in rows.items():
-            if row["status"] == "failed":
-                raise RuntimeError(f"{stage} {name.split()[0]} failed: {row['message']}")
-        return rows
-
-    def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
-        """The row of each job, by its id; only jobs without a row of this version are run.
-
-        Raises:
-            OSError: a file of the folder cannot be written, on a full disk for example.
-        """
-        given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
-        rows = run_jobs(
-            jobs,
-            {job["id"]: _hash(__version__ + json.dumps(job)) for job in given},
-            self.folder,
-            task,
-            workers=self.workers,
-            cluster=self.cluster,
-            progress=functools.partial(self.tell, stage),
-        )
-        for row in rows.values():
-            if row["status"] == "failed" and row["message"].startswith(str(self.folder)):
-                raise OSError(row["message"])
-        return {job.id: rows[job.id] for job in jobs}
-
-
-def _read(stages: _Stages, files: Mapping[str, Path]) -> tuple[dict[str, Row], dict[str, str]]:
-    """A row for each scan that could be read, and the reasons why others could not."""
-    jobs, seed = [], stages.seed
-    for name, path in files.items():
-        stored = stages.folder / f"scan-{_hash(f'{path.resolve()} {stamp(path)} {seed}')}.pt"
-        file = path.resolve() if stages.cluster else path
-        jobs.append(ReadJob(name, str(file), str(stored), seed))
-    rows = stages.run("reading", jobs, read_scan)
-    # Most messages begin with the file already.
-    unreadable = {
-        str(files[job.id]): rows[job.id]["message"].removeprefix(f"{job.source}: ")
-        for job in jobs
-        if rows[job.id]["status"] == "failed"
-    }
-    scans = {
-        job.id: rows[job.id] | {"stored": job.stored}
-        for job in jobs
-        if rows[job.id]["status"] != "failed"
-    }
-    if len(scans) < 2:
-        reasons = "; ".join(f"{file}: {why}" for file, why in unreadable.items())
-        raise ValueError(f"at least two scans must be readable, got {len(scans)}: {reasons}")
-    return scans, unreadable
-
-
-def _copies(
-    scans: Mapping[str, Row], held: Path | None, files: Mapping[str, Path]
-) -> dict[str, str]:
-    """Scans with the same content as another one, which is the first or the fixed one."""
-    originals: dict[str, str] = {}
-    for name in sorted(scans, key=lambda name: files[name].resolve() != held):
-        originals.setdefault(scans[name]["digest"], name)
-    return {
-        name: originals[row["digest"]]
-        for name, row in scans.items()
-        if originals[row["digest"]] != name
-    }
-
-
-def _register(
-    stages: _Stages,
-    names: Sequence[str],
-    scans: Mapping[str, Row],
-    centers: Mapping[str, Tensor],
-    starts: Mapping[str, Pose] | None,
-) -> tuple[list[Row], list[str], int, list[float]]:
-    """The rows of all pairs that were registered, and a sentence for each that failed.
-
-    Also how many pairs were not tried, and the edges of the grids.
-    """
-    given = all(scans[name]["normals"] for name in names)
-    if stages.order == "sequence":
-        pairs = in_sequence(len(names))
-    elif len(names) <= _ALL_PAIRS:
-        pairs = list(itertools.combinations(range(len(names)), 2))
-    elif starts is not None:
-        places = torch.stack([starts[name].apply(centers[name][None])[0] for name in names])
-        pairs = best(-torch.cdist(places, places), _SIMILAR)
-    else:
-        own = dict(zip(names, suitable_grids([(scans[name],) * 2 for name in names]), strict=True))
-        described = _describe(stages, {(name, own[name]) for name in names}, scans, given)
-        pairs = similar(
-            {name: described[name, own[name]] for name in names},
-            _SIMILAR,
-            functools.partial(stages.finish, "comparing"),
-        )
-    rows = {(i, j): (scans[names[i]], scans[names[j]]) for i, j in pairs}
-    tried = [pair for pair in pairs if comparable(*rows[pair])]
-    edges = dict(zip(tried, suitable_grids([rows[pair] for pair in tried]), strict=True))
-    needed = {(names[k], edge) for pair, edge in edges.items() for k in pair}
-    described = _describe(stages, needed, scans, given)
-    jobs = [
-        PairJob(
-            f"{names[j]}\t{names[i]}",
-            described[names[j], edge],
-            described[names[i], edge],
-            stages.seed,
-            None
-            if starts is None
-            else starts[names[i]].inverse().compose(starts[names[j]]).matrix().tolist(),
-            stages.up,
-            (scans[names[j]]["growth"], scans[names[i]]["growth"])
-            if "growth" in scans[names[j]]
-            else None,
-        )
-        for (i, j), edge in edges.items()
-    ]
-    done = stages.run("registering", jobs, register_described)
-    found, failures = [], []
-    for name, row in done.items():
-        source, target = name.split("\t")
-        if row["status"] == "failed":
-            failures.append(f"{source} and {target} were not registered: {row['message']}")
-        else:
-            files = {end: row[end] for end in ("source", "target")}
-            found.append(row | {"source": source, "target": target, "files": files})
-    return found, failures, len(pairs) - len(edges), list(edges.values())
-
-
-def _to_one_scale(
-    stages: _Stages,
-    names: Sequence[str],
-    scans: Mapping[str, Row],
-    copies: Mapping[str, str],
-    first: int | None,
-) -> dict[str, Row]:
-    """The rows of scans, converted to one scale."""
-    pairs = (
-        in_sequence(len(names))
-        if stages.order == "sequence"
-        else list(itertools.combinations(range(len(names)), 2))
-    )
-    if len(pairs) > _ALL_PAIRS**2:
-        raise ValueError(f"scale='auto' is for up to {_ALL_PAIRS} scans, or for order='sequence'")
-    files = [scans[name]["stored"] for name in names]
-    jobs = [ScaleJob(f"{names[j]}\t{names[i]}", files[j], files[i], stages.seed) for i, j in pairs]
-    rows = stages.run("comparing scales", jobs, compare_scales).values()
-    found = [
-        PairScale(j, i, row["scale"], row["deviation"], row["confidence"])
-        for (i, j), row in zip(pairs, rows, strict=True)
-        if row["status"] != "failed"
-    ]
-    scales, deviations = solve_scales(len(names), found, first)
-    solved = {name: (scales[k], deviations[k]) for k, name in enumerate(names)}
-    scaled = {}
-    for name, row in scans.items():
-        scale, growth = solved[copies.get(name, name)]
-        center = [scale * value for value in row["center"]]
-        own = {"scale": scale, "apt": scale * row["apt"], "least": scale * row["least"]}
-        scaled[name] = row | own | {"center": center, "growth": growth}
-    return scaled
-
-
-def _describe(
-    stages: _Stages, needed: set[tuple[str, float]], scans: Mapping[str, Row], given: bool
-) -> dict[tuple[str, float], str]:
-    """The files with the descriptions of scans on grids."""
-    files: dict[tuple[str, float], str] = {}
-    jobs = []
-    for name, edge in sorted(needed):
-        stored = scans[name]["stored"]
-        scale = scans[name].get("scale")
-        shown = f"-{scale:.6g}" if scale else ""
-        path = f"{stored.removesuffix('.pt')}-{edge:.6g}-{int(given)}{shown}.pt"
-        files[name, edge] = path
-        turn = zlib.crc32(f"{name} {stages.seed}".encode())
-        jobs.append(DescribeJob(f"{name}\t{edge:.6g}", stored, path, edge, given, turn, scale))
-    stages.finish("describing", jobs, describe_scan)
-    return files
 
 
 def _edge(row: Row, index: Mapping[str, int]) -> Edge:
@@ -652,7 +325,3 @@ def _results(
 def _placed(pose: Pose, source: Tensor, target: Tensor) -> Pose:
     """Convert a pose between centred scans to one between their files."""
     return Pose(pose.rotation, pose.translation + target - pose.rotation @ source)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spoonful.align.folder import Aligned, PairResult, deviations
 from spoonful.align.report import write_report
+from spoonful.align.result import Aligned, PairResult, deviations
 from spoonful.data.clouds import FORMATS, Cloud, Mesh, read, write_cloud, write_mesh
 from spoonful.data.clouds.writing import DIGITS, lost
 from spoonful.data.sampling import voxel_cells

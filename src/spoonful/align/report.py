@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spoonful.align.folder import Aligned, deviations
+from spoonful.align.result import Aligned, deviations
 from spoonful.align.scans import load_surface
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index

@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spoonful.align.folder import ORDERS, WORK, Aligned, align, plan
+from spoonful.align.folder import ORDERS, WORK, align, plan
 from spoonful.align.inputs import list_scans, tables_left_out
 from spoonful.align.outputs import summary, write
+from spoonful.align.result import Aligned
 from spoonful.cli.answer import line
 from spoonful.cli.register import DOUBTFUL, Json, Seed, Unit, UpAxis
 from spoonful.locking import locked

@@ -1,0 +1,127 @@
+"""The result of aligning scans: groups, poses, pairs, and the reasons to doubt them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from spoonful.align.graph import CONFIDENT, parts
+from spoonful.geometry import Pose
+from spoonful.pipeline.alignment import Deviation
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """The result of registering one pair.
+
+    Attributes:
+        source: name of the scan that was moved.
+        target: name of the other scan.
+        pose: `T_target_source`, between the files' frames.
+        covariance: (6, 6) of a small turn and shift about the source's centre.
+        confidence: the probability that the pose is right, without regard to other pairs.
+        overlap: the part of the smaller scan that lies on the other one.
+        rmse: of the distances to the surface, in the files' unit.
+        status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
+            "between groups".
+        off: its disagreement with the result, in standard deviations; None between groups.
+    """
+
+    source: str
+    target: str
+    pose: Pose
+    covariance: Tensor
+    confidence: float
+    overlap: float
+    rmse: float
+    status: str
+    off: float | None
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Aligned scans in groups, each group in one frame.
+
+    Attributes:
+        files: the file of each scan, by the scan's name.
+        groups: names of the scans of each group, the largest group first. Each group has the frame
+            of its first scan.
+        poses: for each scan the pose that maps the scaled scan into its group's frame.
+        scales: for each scan its scale factor; 1 unless `scale` is "auto".
+        covariances: for each scan the (6, 6) covariance of its pose, of a small turn (radians) and
+            shift about its centroid, in its own axes; zero for the first of a group.
+        centers: for each scan its centroid, scaled, in its own frame.
+        surfaces: for each scan of a pair that was registered, the file with its description.
+        pairs: all pairs that were registered.
+        unreadable: the files that could not be read, and why.
+        copies: files with the same content as another file, and the name of that scan.
+        skipped: the number of pairs not tried because the scans differ too much in size.
+        spacing: half the median edge of the grids, in the files' unit.
+        doubts: the reasons to doubt the result, one sentence each.
+        notes: remarks on scans, such as points that were dropped, one sentence each.
+        seconds: the time it took.
+    """
+
+    files: Mapping[str, Path]
+    groups: list[list[str]]
+    poses: Mapping[str, Pose]
+    scales: Mapping[str, float]
+    covariances: Mapping[str, Tensor]
+    centers: Mapping[str, Tensor]
+    surfaces: Mapping[str, str]
+    pairs: list[PairResult]
+    unreadable: Mapping[str, str]
+    copies: Mapping[str, str]
+    skipped: int
+    spacing: float
+    doubts: list[str]
+    notes: list[str]
+    seconds: float = field(compare=False)
+
+    @property
+    def confident(self) -> bool:
+        """True if all files were read and are in one group without doubt."""
+        return not self.doubts
+
+
+def deviations(covariance: Tensor) -> Deviation:
+    """Standard deviations of a pose along its least certain axes, from its (6, 6) covariance."""
+    blocks = covariance[:3, :3], covariance[3:, 3:]
+    turn, shift = (torch.linalg.eigvalsh(block)[-1].clamp_min(0).sqrt() for block in blocks)
+    return Deviation(math.degrees(turn), float(shift))
+
+
+def doubts_of(
+    groups: Sequence[Sequence[str]], pairs: Sequence[PairResult], unreadable: Mapping[str, str]
+) -> list[str]:
+    """The reasons to doubt a result, one sentence each, with the scans' names."""
+    found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
+    if len(groups) > 1:
+        found.append(
+            f"the scans are in {len(groups)} groups that no trusted pair connects: if they show "
+            "the same object or place, add scans between them"
+        )
+        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
+        for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
+            found.append(
+                f"{pair.source} and {pair.target} may belong together (confidence "
+                f"{pair.confidence:.2f}), but no other pair confirms it: look at the two with "
+                "spoonful register"
+            )
+    # Scans that only doubtful pairs hold together.
+    number = {name: k for k, name in enumerate(name for group in groups for name in group)}
+    kept = [pair for pair in pairs if pair.status == "kept"]
+    sure = [(number[p.source], number[p.target]) for p in kept if p.confidence >= CONFIDENT]
+    part = {scan: k for k, scans in enumerate(parts(len(number), sure)) for scan in scans}
+    for pair in kept:
+        if part[number[pair.source]] != part[number[pair.target]]:
+            found.append(
+                f"only doubtful pairs connect {pair.source} and {pair.target} "
+                f"(confidence {pair.confidence:.2f}): add a scan that overlaps more with both"
+            )
+    return found
