@@ -33,7 +33,7 @@ pytest.importorskip("gtsam", reason="needs the extra align")
 
 from spoonful.align import folder as folder_module
 from spoonful.align import stages
-from spoonful.align.folder import align, settle
+from spoonful.align.folder import align, solve_pairs
 from spoonful.align.graph import Edge, loop_votes, solve
 from spoonful.align.inputs import find_scan, list_scans, scan_names, tables_left_out
 from spoonful.align.outputs import _write_scan, voxel_mean, write
@@ -478,7 +478,7 @@ def test_rooms_that_look_alike_are_not_joined() -> None:
             }
         )
     index = {name: k for k, name in enumerate(names)}
-    used, found, doubts = settle(rows, index, None)
+    used, found, doubts = solve_pairs(rows, index, None)
     assert found.groups == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert len(used) == 12
     assert "of 28 confident pairs contradict" in doubts[0]
@@ -487,7 +487,7 @@ def test_rooms_that_look_alike_are_not_joined() -> None:
     rest = [row | {"confidence": 0.99} for row in rows if row not in other_way]
     for confidence, doubted in ((0.8, False), (0.99, True)):
         few = [row | {"confidence": confidence} for row in other_way[:3]]
-        _, found, doubts = settle(rest + few, index, None)
+        _, found, doubts = solve_pairs(rest + few, index, None)
         assert len(found.groups) == 1 + doubted
         assert bool(doubts) == doubted
 

@@ -180,7 +180,7 @@ def _align(
     edges, failures, skipped, grids = register_all(stages, names, scans, centers, starts)
     index = {name: k for k, name in enumerate(names)}
     stages.tell("solving", 0, 1)
-    strong, solution, alike = settle(edges, index, first)
+    strong, solution, alike = solve_pairs(edges, index, first)
     growth = {index[name]: scans[name].get("growth", 0.0) for name in names}
     solution, spread = _refined(solution, strong, index, growth)
     stages.tell("solving", 1, 1)
@@ -225,7 +225,7 @@ def _edge(row: Row, index: Mapping[str, int]) -> Edge:
     )
 
 
-def settle(
+def solve_pairs(
     rows: Sequence[Row], index: Mapping[str, int], first: int | None
 ) -> tuple[list[Row], Solution, list[str]]:
     """Solve the graph of all pairs, or only of those with high overlap if too many contradict.

@@ -113,7 +113,7 @@ def as_help(docstring: str | None) -> str:
     )
 
 
-def told(callback: Callable[..., Any], advice: str) -> Callable[..., Any]:
+def with_stop_message(callback: Callable[..., Any], advice: str) -> Callable[..., Any]:
     """The command that prints a line and exits when Ctrl-C stops it."""
 
     @functools.wraps(callback)
@@ -132,7 +132,7 @@ for group in (app, data.app, models.app):
         assert command.callback is not None
         command.help = as_help(command.callback.__doc__)
         again = "; run the same command to resume" if command.name in RESUMABLE else ""
-        command.callback = told(command.callback, again)
+        command.callback = with_stop_message(command.callback, again)
 assert app.registered_callback is not None
 app.registered_callback.help = as_help(root.__doc__)
 

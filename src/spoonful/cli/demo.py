@@ -93,7 +93,7 @@ def register_shape(console: Console, page: Path, method: str, seed: int) -> None
     write_report(page, found, names=("view 1", "view 2"), command=words)
 
 
-class Pair(NamedTuple):
+class ViewPair(NamedTuple):
     """Two partial views of one shape, and the pose between them."""
 
     source: Tensor
@@ -101,7 +101,7 @@ class Pair(NamedTuple):
     truth: Pose
 
 
-def built_in_pair(generator: torch.Generator) -> Pair:
+def built_in_pair(generator: torch.Generator) -> ViewPair:
     """Two views of an airplane: each lacks a fifth of it, and has its own samples and noise."""
     points = synthetic.cloud("airplane", 0, split="test", points=4096)[0]
     scans = [_scan(points, generator) for _ in range(2)]
@@ -109,7 +109,7 @@ def built_in_pair(generator: torch.Generator) -> Pair:
     axis = torch.nn.functional.normalize(torch.randn(3, generator=generator), dim=0)
     angle = math.radians(30 + 10 * float(torch.rand(1, generator=generator)))
     truth = Pose(rotation_from_vector(axis * angle), 0.4 * torch.rand(3, generator=generator) - 0.2)
-    return Pair(truth.inverse().apply(scans[0]), scans[1], truth)
+    return ViewPair(truth.inverse().apply(scans[0]), scans[1], truth)
 
 
 def _scan(points: Tensor, generator: torch.Generator) -> Tensor:
@@ -120,7 +120,7 @@ def _scan(points: Tensor, generator: torch.Generator) -> Tensor:
     return seen[chosen] + 0.004 * torch.randn(1500, 3, generator=generator)
 
 
-def _errors(pair: Pair, pose: Pose) -> tuple[str, str, str]:
+def _errors(pair: ViewPair, pose: Pose) -> tuple[str, str, str]:
     """The errors of rotation and translation, and the median distance to the target, as text."""
     turn = rotation_error_degrees(pose.rotation, pair.truth.rotation)
     shift = translation_error(pose.translation, pair.truth.translation)

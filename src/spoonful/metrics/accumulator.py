@@ -99,7 +99,7 @@ class PoseErrors:
     def __init__(self, *, chamfer: bool = True) -> None:
         self.chamfer = chamfer
         self._tables: list[_Table] = []
-        self._whole: _Whole | None = None
+        self._whole: _AllItems | None = None
 
     def update(
         self,
@@ -241,7 +241,7 @@ class PoseErrors:
             self._tables.append(table)
             self._whole = None
 
-    def _join(self) -> _Whole:
+    def _join(self) -> _AllItems:
         """All items with all their errors, each item once."""
         if not self._tables:
             raise ValueError("there are no items yet: call update first")
@@ -250,7 +250,7 @@ class PoseErrors:
         return self._whole
 
 
-class _Whole(NamedTuple):
+class _AllItems(NamedTuple):
     """Different items, those with a number first and in order."""
 
     index: Tensor  # type: ignore[assignment]  # hides tuple.index
@@ -259,7 +259,7 @@ class _Whole(NamedTuple):
     repeated: int
 
 
-def _joined(tables: list[_Table]) -> _Whole:
+def _joined(tables: list[_Table]) -> _AllItems:
     table = {name: torch.cat([some[name] for some in tables]) for name in tables[0]}
     numbers = table["index"].tolist()
     first: dict[int, int] = {}
@@ -283,7 +283,7 @@ def _joined(tables: list[_Table]) -> _Whole:
     for name, values in errors.items():
         failed = ~finite if values.ndim == 1 else ~finite.unsqueeze(-1)
         errors[name] = values.masked_fill(failed, math.inf)
-    return _Whole(table["index"], ~finite, errors, len(numbers) - len(rows))
+    return _AllItems(table["index"], ~finite, errors, len(numbers) - len(rows))
 
 
 def _errors_of_poses(pose: Pose, truth: Pose) -> dict[str, Tensor]:

@@ -167,8 +167,8 @@ class RegistrationModel(nn.Module, ABC):
                 _check_normals(name, normals, points, type(self).__name__)
         weight = next(self.parameters(), torch.empty(0, device=source.device))
         generator = torch.Generator().manual_seed(seed)
-        a = _seen(source, source_normals, max_points, generator, weight.device)
-        b = _seen(target, target_normals, max_points, generator, weight.device)
+        a = _network_input(source, source_normals, max_points, generator, weight.device)
+        b = _network_input(target, target_normals, max_points, generator, weight.device)
 
         frame = Frame.of(a.sample, b.sample)
         if not normalize:
@@ -190,7 +190,7 @@ class RegistrationModel(nn.Module, ABC):
         return Registration(final.to(source.device), poses.to(source.device))
 
 
-class _Seen(NamedTuple):
+class _NetworkInput(NamedTuple):
     """A cloud on the model's device, and what the network sees of it."""
 
     full: Tensor
@@ -198,20 +198,20 @@ class _Seen(NamedTuple):
     normals: Tensor | None
 
 
-def _seen(
+def _network_input(
     points: Tensor,
     normals: Tensor | None,
     most: int,
     generator: torch.Generator,
     device: torch.device,
-) -> _Seen:
+) -> _NetworkInput:
     """All points in their order, or `most` of them at random if there are more."""
     full = at_least_float32(points.detach()).to(device)
     chosen = torch.arange(len(points))
     if len(points) > most:
         chosen = torch.randperm(len(points), generator=generator)[:most]
     chosen = chosen.to(device)
-    return _Seen(
+    return _NetworkInput(
         full, full[chosen], None if normals is None else normals.detach().to(device)[chosen]
     )
 

@@ -80,7 +80,7 @@ class DCP(RegistrationModel):
         self.pointer = (
             Transformer(emb_dims, n_blocks, n_heads, ff_dims)
             if pointer == "transformer"
-            else Itself()
+            else IdentityPointer()
         )
         self.head = SVDHead() if head == "svd" else MLPHead(emb_dims)
         self.refine = refine
@@ -166,7 +166,7 @@ def cycle_loss(there: Pose, back: Pose, *, published: bool = False) -> Tensor:
     return turn.square().mean() + shift.square().mean()
 
 
-class Itself(nn.Module):
+class IdentityPointer(nn.Module):
     """The identity pointer of version 1: it adds the embeddings to themselves."""
 
     def forward(self, embeddings: Tensor, *, mask: Tensor | None = None) -> Tensor:

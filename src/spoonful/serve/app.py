@@ -54,8 +54,8 @@ FIELDS = ("method", "voxel", "unit", "scale")
 PREFIX = "spoonful-serve-"  # of the folder in the temporary directory
 
 
-class Kept(NamedTuple):
-    """Results that can still be fetched.
+class StoredResult(NamedTuple):
+    """The files of a result, which can be fetched until they are deleted.
 
     Attributes:
         report: the page.
@@ -126,7 +126,7 @@ class Server:
     def __init__(self, limits: Limits, task: Task) -> None:
         self.limits = limits
         self.task = task
-        self.kept: dict[str, Kept] = {}
+        self.stored: dict[str, StoredResult] = {}
         self.in_line = 0
         self.uploaded = 0  # bytes of the uploads on the disk
         self.page, self.policy = _front(limits)
@@ -165,14 +165,14 @@ class Server:
     def drop_old(self) -> None:
         """Delete the oldest results beyond the limits on age, number and size."""
         oldest = time.monotonic() - self.limits.keep_seconds
-        total = sum(kept.size for kept in self.kept.values())
-        for name, kept in [*self.kept.items()]:  # in the order they were made
-            crowded = total > self.limits.kept and len(self.kept) > 1
-            if len(self.kept) > self.limits.reports or kept.made < oldest or crowded:
-                total -= kept.size
-                del self.kept[name]
+        total = sum(result.size for result in self.stored.values())
+        for name, result in [*self.stored.items()]:  # in the order they were made
+            crowded = total > self.limits.kept and len(self.stored) > 1
+            if len(self.stored) > self.limits.reports or result.made < oldest or crowded:
+                total -= result.size
+                del self.stored[name]
                 # Windows does not delete a file that is being sent; it is deleted at the end.
-                shutil.rmtree(kept.report.parent, ignore_errors=True)
+                shutil.rmtree(result.report.parent, ignore_errors=True)
 
     async def front(self, request: WebRequest) -> Response:
         """Answer with the page for two files."""
@@ -181,15 +181,15 @@ class Server:
 
     async def register(self, request: WebRequest) -> Response:
         """Answer two uploaded files with the result."""
-        name, kept = await self.take(request)
+        name, result = await self.take(request)
         if "application/json" not in request.headers.get("accept", ""):
             return RedirectResponse(f"/reports/{name}", 303)
         report = f"/reports/{name}"
-        aligned = f"{report}/aligned" if kept.aligned.is_file() else None
+        aligned = f"{report}/aligned" if result.aligned.is_file() else None
         links = {"report": report, "pose": f"{report}/pose", "aligned": aligned}
-        return JSONResponse(kept.record | links)
+        return JSONResponse(result.record | links)
 
-    async def take(self, request: WebRequest) -> tuple[str, Kept]:
+    async def take(self, request: WebRequest) -> tuple[str, StoredResult]:
         """Receive the files, register and delete them; the name and files of the results."""
         with ExitStack() as held, self.counted(request) as request:
             try:
@@ -222,10 +222,10 @@ class Server:
             finally:
                 self.in_line -= 1
             name = secrets.token_urlsafe(16)
-            kept = self.keep(asked, record, self.folder / name)
-        self.kept[name] = kept
+            result = self.store(asked, record, self.folder / name)
+        self.stored[name] = result
         self.drop_old()
-        return name, kept
+        return name, result
 
     @contextmanager
     def counted(self, request: WebRequest) -> Iterator[WebRequest]:
@@ -247,7 +247,7 @@ class Server:
         finally:
             self.uploaded -= own
 
-    def keep(self, asked: Request, record: dict[str, Any], folder: Path) -> Kept:
+    def store(self, asked: Request, record: dict[str, Any], folder: Path) -> StoredResult:
         """Move the outputs of a request out of the upload's folder, which will be deleted."""
         made, output = Path(asked.report).parent, Path(asked.output)
         if output.is_file() and output.stat().st_size > self.limits.kept:
@@ -257,7 +257,7 @@ class Server:
         report, pose, aligned = (
             folder / Path(path).name for path in (asked.report, asked.pose, asked.output)
         )
-        return Kept(report, pose, aligned, record, size, time.monotonic())
+        return StoredResult(report, pose, aligned, record, size, time.monotonic())
 
     async def work(self, asked: Request) -> dict[str, Any]:
         """Run a request in the next worker that is free."""
@@ -317,18 +317,18 @@ class Server:
 
     async def report(self, request: WebRequest) -> Response:
         """Answer with a report, to view or to save."""
-        kept = self.find(request)
+        result = self.find(request)
         # The page has its own policy; only our own page may show it in a frame.
         headers = {"Content-Security-Policy": "frame-ancestors 'self'"}
         saved = "registration.html" if "save" in request.query_params else None
-        return FileResponse(kept.report, headers=headers, media_type="text/html", filename=saved)
+        return FileResponse(result.report, headers=headers, media_type="text/html", filename=saved)
 
     async def numbers(self, request: WebRequest) -> Response:
         """Answer with the result as JSON, to view or to save; it is also a pose file."""
-        kept = self.find(request)
+        result = self.find(request)
         save = {"Content-Disposition": 'attachment; filename="pose.json"'}
         headers = save if "save" in request.query_params else {}
-        text = json.dumps(kept.record, indent=1) + "\n"
+        text = json.dumps(result.record, indent=1) + "\n"
         return Response(text, headers=headers, media_type="application/json")
 
     async def pose(self, request: WebRequest) -> Response:
@@ -338,18 +338,18 @@ class Server:
 
     async def aligned(self, request: WebRequest) -> Response:
         """Answer with the moved source, to save."""
-        kept = self.find(request)
-        if not kept.aligned.is_file():
+        result = self.find(request)
+        if not result.aligned.is_file():
             raise HTTPException(404, "The moved source is too large to be kept.")
-        saved = f"{Path(kept.record['source']).stem}-aligned{kept.aligned.suffix}"
-        return FileResponse(kept.aligned, media_type="application/octet-stream", filename=saved)
+        saved = f"{Path(result.record['source']).stem}-aligned{result.aligned.suffix}"
+        return FileResponse(result.aligned, media_type="application/octet-stream", filename=saved)
 
-    def find(self, request: WebRequest) -> Kept:
+    def find(self, request: WebRequest) -> StoredResult:
         """The results that an address names."""
-        kept = self.kept.get(request.path_params["name"])
-        if kept is None:
+        result = self.stored.get(request.path_params["name"])
+        if result is None:
             raise HTTPException(404, "There is no such report, or no longer.")
-        return kept
+        return result
 
 
 def remove_abandoned() -> None:

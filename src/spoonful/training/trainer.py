@@ -139,14 +139,14 @@ def _resumable(folder: Path | None, config: Config) -> checkpoint.Checkpoint | N
     return found
 
 
-class _Seen(NamedTuple):
-    """A step whose outcome is not read yet."""
+class _PendingStep(NamedTuple):
+    """A step whose outcome is not read yet, and its batch."""
 
     outcome: StepOutcome
     batch: Batch
 
 
-class _Fetched(NamedTuple):
+class _PendingRead(NamedTuple):
     """Steps whose numbers are being copied from the device.
 
     Attributes:
@@ -155,7 +155,7 @@ class _Fetched(NamedTuple):
         there: the event of the copy; None if it is complete.
     """
 
-    steps: list[_Seen]
+    steps: list[_PendingStep]
     numbers: Tensor
     there: torch.cuda.Event | None
 
@@ -254,8 +254,8 @@ class Trainer:
             self.progress.total = self._planned()
         else:
             self._restore(resumed)
-        self._queue: list[_Seen] = []
-        self._coming: list[_Fetched] = []
+        self._queue: list[_PendingStep] = []
+        self._coming: list[_PendingRead] = []
         self._saved = self._timed_from = self._began = time.monotonic()
         self._seconds_before, self._first_step = self.progress.seconds, self.progress.step
         writes = folder if group.first else None
@@ -338,7 +338,7 @@ class Trainer:
         share = 0.0 if progress.total is None else progress.step / progress.total
         self._turn_by(turn_bound(config.refine, share))
         outcome = self._take(self.group.slice(batch), rate(config.optimizer, share))
-        self._queue.append(_Seen(outcome, batch))
+        self._queue.append(_PendingStep(outcome, batch))
         progress.step += 1
         progress.in_epoch += 1
 
@@ -400,7 +400,7 @@ class Trainer:
         while self._coming and (wait or len(self._coming) > 1 or self._coming[0].there is None):
             self._read(self._coming.pop(0))
 
-    def _read(self, fetched: _Fetched) -> None:
+    def _read(self, fetched: _PendingRead) -> None:
         """Record the outcomes of some steps."""
         progress = self.progress
         if fetched.there is not None:
@@ -426,7 +426,7 @@ class Trainer:
                     f"({self.config.optimizer.lr:g}) or set optimizer.clip"
                 )
 
-    def _culprits(self, seen: _Seen) -> list[int]:
+    def _culprits(self, seen: _PendingStep) -> list[int]:
         """The numbers, in the corpus as loaded, of the shapes that may have caused a bad loss."""
         batch, pose = seen.batch, seen.outcome.pose
         assert batch.index is not None
@@ -570,19 +570,19 @@ class Trainer:
         )
 
 
-def _fetch(steps: list[_Seen]) -> _Fetched:
+def _fetch(steps: list[_PendingStep]) -> _PendingRead:
     """Start to copy the steps' numbers to the host."""
     outcomes = [seen.outcome for seen in steps]
     columns = zip(*((o.loss, o.norm, o.skipped) for o in outcomes), strict=True)
     numbers = torch.stack([number for column in columns for number in column]).view(3, -1)
     if numbers.device.type != "cuda":
-        return _Fetched(steps, numbers, None)
+        return _PendingRead(steps, numbers, None)
     # A copy is asynchronous only into pinned memory.
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     host.copy_(numbers, non_blocking=True)
     there = torch.cuda.Event()
     there.record()
-    return _Fetched(steps, host, there)
+    return _PendingRead(steps, host, there)
 
 
 def _wanted(setting: Literal["auto", "on", "off"], device: torch.device) -> bool:
