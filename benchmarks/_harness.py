@@ -18,7 +18,7 @@ NOTES = "## What was predicted and what came out"  # written by hand under a res
 
 
 def machine(device: str) -> str:
-    """What this ran on, in one line."""
+    """The machine and the versions, in one line."""
     if device.startswith("cuda"):
         name = torch.cuda.get_device_name()
     else:

@@ -280,7 +280,7 @@ def measure(
 
 
 def candidates(folder: Path, found: Aligned) -> str:
-    """How many of the pairs that overlap were tried, in words."""
+    """The numbers of pairs tried, and of overlapping pairs among them, in words."""
     scans = json.loads((folder / "scene.json").read_text())
     number = {Path(scan["file"]).stem: k for k, scan in enumerate(scans["scans"])}
     true = {

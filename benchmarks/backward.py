@@ -105,7 +105,7 @@ CONTENDERS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def gradient(name: str, matrix: Tensor, direction: Tensor) -> Tensor:
-    """Of `<direction, R(M)>` by M."""
+    """The gradient of `<direction, R(M)>` by M."""
     leaf = matrix.clone().requires_grad_()
     found = _ProjectiveManifold.apply(leaf, 1) if name == "RPMG" else CONTENDERS[name](leaf)
     return torch.autograd.grad((found * direction).sum(), leaf)[0]

@@ -108,7 +108,7 @@ class Lane:
 
 
 def lanes(options: argparse.Namespace, cores: int) -> list[Lane]:
-    """What is done, and by how many processes; the last lane measures times, alone."""
+    """The jobs of each lane and its number of processes; the last lane measures times, alone."""
     device = options.device
     three, two = ("rpm-crop", "dcp-clean", "rpm-jitter"), ("rpm-crop", "dcp-clean")
     quick = {"seconds": options.pair_seconds}  # settings that take longer are none to choose
@@ -182,7 +182,7 @@ def _chosen(lane: Lane, options: argparse.Namespace) -> Lane:
 
 
 def _ordered(steps: Sequence[Tune | Measure]) -> tuple[Tune | Measure, ...]:
-    """What needs no tuning first, so that it is there if time runs out; then tuning, then tuned."""
+    """The jobs in order: those without tuning, then tuning, then tuned methods."""
 
     def when(step: Tune | Measure) -> int:
         return 1 if isinstance(step, Tune) else 2 * (step.settings == "tuned")
@@ -265,7 +265,7 @@ def _run_lanes(
 
 
 def _shared(options: argparse.Namespace) -> list[str]:
-    """What `run` and its lanes have in common, as it was given."""
+    """The options that `run` passes on to its lanes."""
     given = ["--goicp-seconds", str(options.goicp_seconds)]
     given += ["--pair-seconds", str(options.pair_seconds)]
     given += ["--methods", *options.methods, "--untimed", *options.untimed]
@@ -294,7 +294,7 @@ def work_in_lane(options: argparse.Namespace) -> int:
     span = options.until - time.time()
     for step in lane.steps:
         began = time.time()
-        if _first_says(began > options.until):
+        if _from_first(began > options.until):
             _say(options, f"{lane.name}: no time for {step}")
             continue
         try:
@@ -316,7 +316,7 @@ def work_in_lane(options: argparse.Namespace) -> int:
 def tune_step(step: Tune, shapes: Corpus, options: argparse.Namespace, seconds: float) -> str:
     """Search, and write what was found."""
     file = options.out / "tuned" / f"{step.method}@{step.protocol}.json"
-    if _first_says(file.is_file()):
+    if _from_first(file.is_file()):
         return "there already"
     _check(presets.published(step.method))
     found = tune(
@@ -351,7 +351,7 @@ def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Na
     name = f"{step.method}@{step.settings}".replace(", ", "-").replace(" ", "-")
     folder = options.out / ("times" if lane.name == "times" else "results")
     file = folder / f"{name}-{step.protocol}.json"
-    if _first_says(file.is_file()):
+    if _from_first(file.is_file()):
         return "there already"
     method = _method(step, options.out)
     if method is None:
@@ -426,8 +426,8 @@ def _check(method: Any) -> None:
         method.check()
 
 
-def _first_says(mine: bool) -> bool:
-    """What the first process of the lane says."""
+def _from_first(mine: bool) -> bool:
+    """The argument that the lane's first process gives, in all its processes."""
     if not dist.is_initialized():
         return mine
     said = torch.tensor([float(mine)])
@@ -441,7 +441,7 @@ def _say(options: argparse.Namespace, text: str) -> None:
 
 
 def collect(options: argparse.Namespace) -> int:
-    """What the tables print of the results in some folders, as one file."""
+    """Write the numbers that the tables print, from the results in some folders, to one file."""
     rows, times, searches, machines = [], {}, {}, []
     for folder in options.folders:
         if (folder / "machine.json").is_file():
@@ -479,7 +479,7 @@ def _name_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _search(found: Tuned) -> dict[str, Any]:
-    """How settings were found, and which are not the published ones."""
+    """A description of the search for settings, and those that differ from the published ones."""
     published = presets.published(found.method)
     changed = {
         name: value for name, value in found.settings.items() if value != getattr(published, name)
@@ -627,7 +627,7 @@ def render_machine(content: Mapping[str, Any]) -> str:
 
 
 def render_searches(searches: Mapping[str, Any]) -> str:
-    """What tuning found, in Markdown."""
+    """The tuned settings, in Markdown."""
     lines = [
         "| method | protocol | trials | pairs | published ° | tuned ° | gain ° (95 %) | settings |",
         "|" + "---|" * 8,
@@ -669,7 +669,7 @@ def _settings(row: Mapping[str, Any], searches: Mapping[str, Any]) -> str:
 
 
 def _milliseconds(times: Mapping[str, Any] | None) -> str:
-    """Of a pair: alone, and in batches for methods that take them."""
+    """Milliseconds per pair: alone, and in batches for methods that take them."""
     if times is None:
         return ""
     mean = _short(times["ms_in_batches"])
@@ -720,7 +720,7 @@ class _ByMethod(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """The parser of the command line."""
     found = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

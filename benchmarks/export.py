@@ -33,7 +33,7 @@ from spoonful.training import corpora, shipped
 
 
 class Found(NamedTuple):
-    """What came out for one network."""
+    """The measurements of one network."""
 
     points: tuple[int, int]
     writing: float  # seconds
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 def inputs_of(batch: Batch, normals: bool) -> dict[str, torch.Tensor]:
-    """What the program is given."""
+    """The inputs of the program."""
     names = ("source", "target", *(("source_normals", "target_normals") if normals else ()))
     return {name: getattr(batch, name).float() for name in names}
 

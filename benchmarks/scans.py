@@ -118,7 +118,7 @@ class Pair(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a method answers."""
+    """The answer of a method."""
 
     transform: np.ndarray
     confident: bool | None = None
@@ -127,7 +127,7 @@ class Outcome(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What came of one pair and turn."""
+    """The result for one pair and turn."""
 
     kind: str
     name: str
@@ -592,7 +592,7 @@ def pairs_in(rows: list[Row]) -> int:
 
 
 def reliability(rows: list[Row]) -> str:
-    """How often results of about one confidence are right, as a table."""
+    """A table of the share of right results by confidence."""
     rows = [row for row in rows if row.confidence is not None]
     said, right = (np.array([getattr(row, n) for row in rows]) for n in ("confidence", "right"))
     tenth = np.minimum((10 * said).astype(int), 9)
@@ -608,7 +608,7 @@ def reliability(rows: list[Row]) -> str:
 
 
 def precision(rows: list[Row]) -> str:
-    """How large the errors of right poses are in units of their standard deviations, as a table."""
+    """A table of the errors of right poses, in units of their standard deviations."""
     lines = []
     for kind in dict.fromkeys(row.kind for row in rows):
         off = np.array([row.off for row in rows if row.kind == kind and row.off is not None])
@@ -685,7 +685,7 @@ def unknown_scale(arguments: argparse.Namespace) -> None:
 
 
 def size_ratios(logs: dict[str, float]) -> list[float]:
-    """How far the scale of each pair is from the sizes of its scans, as logarithms.
+    """Logarithms of each pair's scale relative to the sizes of its scans.
 
     If scans differ in size, each has a size of its own: the scale of "a on b" is size b / size a.
     The sizes are fitted to all other pairs. Pairs that these do not connect are left out.

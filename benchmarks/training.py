@@ -127,7 +127,7 @@ class Clock:
 
 @dataclass
 class Epoch:
-    """What an epoch took, in seconds.
+    """The times of an epoch, in seconds.
 
     Attributes:
         whole: everything, from the first pair to the line in the log.
@@ -231,7 +231,7 @@ def measure(
 
 @dataclass
 class Watch:
-    """What `instrument` saw."""
+    """The measurements of `instrument`."""
 
     epochs: list[Epoch] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
@@ -392,7 +392,7 @@ class Profiled:
 
 
 def timeline(events: list[dict[str, Any]]) -> str:
-    """What a trace of replayed steps shows of the time between them, from the second replay on.
+    """The times between replayed steps in a trace, from the second replay on.
 
     Kernels of a graph carry the number of the call that launched it.
     """
@@ -453,7 +453,7 @@ def timeline(events: list[dict[str, Any]]) -> str:
 
 
 def _number(event: dict[str, Any]) -> Any:
-    """What a call and the work it launched have in common."""
+    """The number that links a call to the work it launched."""
     return event.get("args", {}).get("correlation")
 
 

@@ -55,9 +55,9 @@ _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def in_short(subject: Subject) -> Drawing:
-    """What makes the refinement diverge, and whether it does on the model's test pairs.
+    """A summary of why the refinement diverges, and how often on the model's test pairs.
 
-    And on training steps from fresh weights, if another figure has taken these.
+    Training steps from fresh weights are included if another figure has computed them.
     """
     groups = {"test": subject.cases}
     if "epoch" in vars(subject):

@@ -61,7 +61,7 @@ class Curve(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the layer changed in one training step, in one form and precision of the geometry.
+    """The change that the layer made to one training step, in one form and precision.
 
     Attributes:
         divergence: the paper's D, the mean over the batch.

@@ -73,7 +73,7 @@ class ObservedTrainer(Trainer):
 
 
 def acts(source: Tensor, matches: Tensor, truth: Pose) -> dict[str, float]:
-    """How much the layer changes, on these matches: ours and the published one, in both forms.
+    """The change that the layer makes on these matches: ours and the published one, both forms.
 
     Args:
         source: (B, N, 3).

@@ -120,7 +120,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its file.
+        """The name of its file.
 
         >>> Job("dcp", "perturbed-60", 2).name
         'dcp-perturbed-60-seed2'
@@ -281,7 +281,7 @@ def run(
 
 @contextlib.contextmanager
 def _claimed(work: Path, job: Job) -> Iterator[bool]:
-    """Whether this process got the run; no other gets it meanwhile, as long as this one lives."""
+    """True if this process got the run; no other gets it while this one lives."""
     path = work / f"{job.name}.claim"
     work.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError, ValueError):
@@ -319,7 +319,7 @@ def measure(
     settings: Sequence[str] = (),
     limit: int | None = None,
 ) -> dict[str, Any]:
-    """What a run's file says of each test, for a network that is trained already.
+    """The tests' part of a run's file, for a network that is trained already.
 
     Args:
         model: of `MODELS`; says which tests there are.
@@ -342,7 +342,7 @@ def measure(
 
 @dataclass(frozen=True)
 class _Shapes:
-    """What all runs train on and are tested on.
+    """The shapes for training and testing that all runs share.
 
     Attributes:
         train: the training file of the corpus.
@@ -359,7 +359,7 @@ class _Shapes:
 
     @staticmethod
     def load(data: str, other: str | None, limit: int | None) -> _Shapes:
-        """By the names of the corpora."""
+        """The shapes, loaded by the names of the corpora."""
         train, test = corpora.load(data), corpora.load(data, "test")
         return _Shapes(train, test, None if other is None else corpora.load(other, "test"), limit)
 
@@ -397,7 +397,7 @@ def _trainer(
 def _content(
     job: Job, trainer: Trainer, result: TrainingResult, tests: Mapping[str, Sequence[Batch]]
 ) -> dict[str, Any]:
-    """What a run's file says: how it trained, and how its last weights do in all tests."""
+    """The content of a run's file: its training, and all tests of its last weights."""
     assert trainer.folder is not None
     return {
         "model": job.model,
@@ -527,7 +527,7 @@ def _batches(
 
 @torch.no_grad()
 def _test(trainer: Trainer, batches: Sequence[Batch]) -> dict[str, Any]:
-    """What `_measured` finds of a network in training, in the precision that it trains in."""
+    """The result of `_measured` for a network in training, in its training precision."""
 
     def forward(batch: Batch) -> Registration:
         with trainer.stepper.network():

@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the interval excludes zero."""
+        """True if the interval excludes zero."""
         return self.interval.low > 0 or self.interval.high < 0
 
 
@@ -43,7 +43,7 @@ class Group(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Group:
-        """Of these values."""
+        """The mean, standard deviation and number of these values."""
         spread = statistics.stdev(values) if len(values) > 1 else math.nan
         return cls(statistics.fmean(values), spread, len(values))
 
@@ -77,7 +77,7 @@ def welch(first: Group, second: Group, level: float = LEVEL) -> Difference:
 
 
 def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Which of several comparisons stand when their number is accounted for (Holm's method).
+    """For each of several comparisons, True if it holds by Holm's method for many tests.
 
     >>> holm([0.04, 0.001, 0.03])
     [False, True, False]

@@ -73,7 +73,7 @@ def difference(
     against: Sequence[str] = (BASELINE,),
     level: float = LEVEL,
 ) -> Difference | None:
-    """How much a condition changes the mean rotation error of a test, in degrees.
+    """The change of a test's mean rotation error by a condition, in degrees.
 
     Args:
         runs: of one model.

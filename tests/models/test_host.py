@@ -1,4 +1,4 @@
-"""A step asks nothing of the host: nothing is copied from there, and no number is waited for.
+"""A step copies nothing from the host, and waits for no number.
 
 Otherwise it could not be recorded as a CUDA graph. The device "meta" shows it without a GPU: its
 tensors have no numbers to wait for, and whatever comes from the CPU comes from another device.

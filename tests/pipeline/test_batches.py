@@ -1,4 +1,4 @@
-"""Batches: every pair once, whatever is wrong with some of them and whoever is killed."""
+"""Batches: every pair once, even if pairs fail and processes are killed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def done(notes: Path) -> Counter[str]:
 
 
 def running(pid: int) -> bool:
-    """Whether a process lives; one that nobody has asked for its exit code does not."""
+    """True if a process runs; a zombie does not."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
     return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
 
@@ -100,7 +100,7 @@ def test_a_bad_pair_stops_no_other_and_says_what_was_wrong(
     assert read[1]["rmse"] is None
 
 
-def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
+def test_workers_that_cannot_start_fail_their_pairs_at_once(
     tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stillborn(PlainWorker):
@@ -114,7 +114,7 @@ def test_workers_that_cannot_start_fail_their_pairs_and_nobody_waits(
             """There is nothing to start."""
 
     monkeypatch.setattr(parts, "WarmWorker", Stillborn)
-    monkeypatch.setattr(parts, "wait", lambda *_: pytest.fail("waits for nobody"))
+    monkeypatch.setattr(parts, "wait", lambda *_: pytest.fail("waits for no process"))
     rows = register_pairs(named(notes, "a", "b"), tmp_path / "out", workers=2, task=quick)
     assert [row["message"] for row in rows] == ["its process ended with exit code 1"] * 2
 

@@ -1,4 +1,4 @@
-"""The server: files in, report out, and nothing for those who mean harm."""
+"""The server: files in, report out, and no way in for attacks."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_the_moved_source_and_the_pose_can_be_saved(
 
     for other in ("/..", "/out", "/report.html", "/aligned/..%2fpose.json", "/aligned.ply"):
         assert httpx.get(f"{server.url}{result['report']}{other}").status_code == 404
-    for nobody in ("x", "..", "%2e%2e", "upload-x"):
-        assert httpx.get(f"{server.url}/reports/{nobody}/aligned").status_code == 404
+    for unknown in ("x", "..", "%2e%2e", "upload-x"):
+        assert httpx.get(f"{server.url}/reports/{unknown}/aligned").status_code == 404
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".npz", ".laz"])

@@ -113,7 +113,7 @@ def compatible(
     target_normals: Tensor | None = None,
     slack: float = 0.0,
 ) -> Tensor:
-    """Which pairs of matches can both be right: (K, K) ones and zeros, arguments as `consensus`.
+    """(K, K) 1 for pairs of matches that can both be right, else 0; arguments as `consensus`.
 
     Matches of one place with one place say nothing about a rotation and count as incompatible.
     Distances may also differ by the share `slack` of the shorter one: the scales may differ.

@@ -34,7 +34,7 @@ class DistanceField(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """By how much a looked-up distance may be wrong: half a cell's diagonal."""
+        """A bound on the error of a looked-up distance: half a cell's diagonal."""
         return float(self.cell.norm()) / 2
 
     def lower_bound(self, places: Tensor) -> Tensor:

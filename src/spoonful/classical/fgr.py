@@ -98,7 +98,7 @@ class FGR(ClassicalMethod):
 
     @classmethod
     def published(cls) -> Self:
-        """As reported with RPM-Net: features of radius 0.3, distance 0.01.
+        """The settings reported with RPM-Net: features of radius 0.3, distance 0.01.
 
         All else is Open3D's default.
         """

@@ -94,7 +94,7 @@ class GoICP(PairwiseMethod):
 
     @classmethod
     def published(cls) -> Self:
-        """As the published program is set up: all points, nothing trimmed, a threshold of 0.001.
+        """The settings of the published program: all points, no trimming, a threshold of 0.001.
 
         Its configuration also has translations within 0.5 along each axis and a table of 300 cells
         a side over twice the target's extent (github.com/yangjiaolong/Go-ICP, demo/config.txt);

@@ -80,7 +80,7 @@ class RPM(ClassicalMethod):
 
     @classmethod
     def published(cls) -> Self:
-        """As Gold et al. have it: from a start so soft that points see most of the other cloud.
+        """The settings of Gold et al.: a start so soft that points match most of the other cloud.
 
         The comparison in RPM-Net does not name its schedule, so the numbers are ours.
         """

@@ -176,7 +176,10 @@ def _compiled(
     rounds: int,
     scaled: bool,
 ) -> Sequence[Tensor]:
-    """As `_in_torch`. On a GPU the rounds allocate nothing as large as the clouds but factors."""
+    """The result of `_in_torch`, from the kernels.
+
+    On a GPU the rounds allocate nothing as large as the clouds but factors.
+    """
 
     def minimum(source: Tensor, target: Tensor, weights: Any, mask: Any, *at: Any) -> Any:
         ready = prepared(Matched(source, target, weights, mask))

@@ -1,6 +1,6 @@
-"""Which points are neighbours: k nearest, or the first k inside a ball. Nothing is sorted.
+"""Indices of neighbours: the k nearest, or the first k inside a ball.
 
-Both return the indices of neighbours in no particular order: what reads them pools over them.
+They come in no particular order, because the networks pool over them.
 """
 
 from __future__ import annotations

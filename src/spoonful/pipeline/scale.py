@@ -351,7 +351,7 @@ class _Planes:
         self.normals = normals_at(self.index.points, self.index).double()
 
     def nearest(self, places: Tensor, reach: float) -> tuple[Tensor, Tensor]:
-        """Which places (M, 3) are near the cloud, (M,) bool, and the numbers of their points."""
+        """(M,) bool, True for places (M, 3) near the cloud, and the numbers of their points."""
         near = self.index.nearest(places.float(), reach=reach)
         kept = near.squared_distance.isfinite()
         return kept, near.index[kept]

@@ -65,7 +65,7 @@ class Float64Layer(SpoonfulLayer):
         *,
         generator: torch.Generator | None = None,
     ) -> LayerOutput:
-        """As `SpoonfulLayer`; poses come back in the precision of `target`."""
+        """Fit as `SpoonfulLayer` does, and return poses in the precision of `target`."""
         output = super().forward(
             source.double(),
             target.double(),

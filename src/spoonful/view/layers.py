@@ -310,7 +310,7 @@ def shade(color: str, name: str) -> Shade:
 
 
 def sample(count: int, limit: int) -> Tensor:
-    """Which of `count` points to show: the positions of all of them, or of `limit` at random.
+    """Positions of the points to show: all of `count`, or `limit` of them at random.
 
     The choice is always the same, so that equal input gives an equal file.
     """

@@ -35,7 +35,7 @@ def quiet(done: int, total: int) -> None:
 
 
 def finite_rows(points: Tensor) -> Tensor:
-    """Which rows of (N, 3) are finite, (N,) bool; in portions, to use little memory."""
+    """(N,) bool, True for finite rows of (N, 3); in portions, to use little memory."""
     return torch.cat([part.isfinite().all(-1) for part in points.split(1 << 20)])
 
 

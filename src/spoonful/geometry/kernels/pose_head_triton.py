@@ -503,7 +503,7 @@ def _in_order(offsets, cloud, points):
 
 @triton.jit
 def _keep(mask, first, index, points):
-    """Which of a block's points there are."""
+    """True for the points of a block that exist."""
     kept = index < points
     if mask is not None:
         kept &= tl.load(mask + first + index, mask=kept, other=0) != 0
