@@ -32,7 +32,7 @@ from spoonful.geometry.rotation import (
 
 # Clouds whose largest coordinate lies between these are left as they are.
 _USUAL = 2.0**-10, 2.0**10
-# The largest coordinate for which there is a pose; also in pose_head.c and pose_head_triton.py.
+# The largest coordinate for which there is a pose; also in pose_head.c and triton_sums.py.
 LARGEST = {torch.float32: 1e34, torch.float64: 1e150}
 
 

@@ -17,8 +17,8 @@ _POINTS = 4  # that a thread holds at once: enough to keep the memory busy, few 
 _MOST_WARPS = 16  # for one cloud
 _ENOUGH_WARPS = 2048  # on the whole device; with more, clouds only wait for each other
 _MANY = 1 << 16  # points of a cloud; with more, several blocks sum them forward, too
-_PART = 22  # as in pose_head_triton.py
-# Losses as in pose_head_triton.py.
+_PART = 22  # as in triton_sums.py
+# Losses as in triton_sums.py.
 _GNC_TLS, _TRUNCATED, _NO_LOSS, _RESIDUALS = 3, 4, 5, 6
 
 _log = logging.getLogger(__name__)
