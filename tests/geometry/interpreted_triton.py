@@ -346,6 +346,18 @@ def test_clouds_of_any_size_get_the_poses_and_gradients_of_usual_ones(form, scal
         assert (a - b).abs().max() <= 2e-6 * b.abs().max()
 
 
+@pytest.mark.parametrize("form", ["source", "target"])
+@pytest.mark.parametrize("ratio", [1e-9, 1e-20])
+def test_a_chain_of_refinements_that_overflows_passes_no_gradient(ratio, form):
+    generator = torch.Generator().manual_seed(0)
+    source, target = torch.randn(2, 8, 20, 3, generator=generator)
+    source, target = (source * ratio, target) if form == "source" else (source, target * ratio)
+    leaves = [x.requires_grad_() for x in (source, target)]
+    poses = SpoonfulLayer(form=form, start="detached")(*leaves).poses
+    gradients = torch.autograd.grad(poses.rotation.cumsum(-1).sum(), leaves)
+    assert not any(x.isnan().any() for x in (*poses, *gradients))
+
+
 def test_clouds_beyond_the_largest_are_nan_and_have_no_gradient():
     source, target = (3e37 * x.float().requires_grad_() for x in ZOO["unrelated"])
     poses = SpoonfulLayer(1)(source, target).poses

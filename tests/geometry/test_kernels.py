@@ -670,7 +670,7 @@ def test_a_cloud_beyond_the_largest_is_nan_and_only_that_one(dtype, scale, form,
 @pytest.mark.parametrize("composite", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sizes", [(1.0, 1e30), (1e8, 1.0), (1e-30, 1e30)])
-def test_clouds_of_very_different_sizes_have_finite_gradients(sizes, form, composite):
+def test_clouds_of_very_different_sizes_have_finite_poses_and_gradients(sizes, form, composite):
     source, target, weights, _ = draw(torch.float32, n=60)
     leaves = [source * sizes[0], target * sizes[1], weights]
     leaves = [x.requires_grad_() for x in leaves]
@@ -678,5 +678,24 @@ def test_clouds_of_very_different_sizes_have_finite_gradients(sizes, form, compo
         output = SpoonfulLayer(form=form)(*leaves)
         loss = output.poses.rotation.cumsum(-1).sum() + output.poses.translation.sum()
         gradients = torch.autograd.grad(loss, leaves)
-    assert output.pose.rotation.isfinite().all()
-    assert all(x.isfinite().all() for x in gradients)
+    assert all(x.isfinite().all() for x in (*output.poses, *gradients))
+
+
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ratio", [1e-9, 1e-20])
+def test_a_chain_of_refinements_that_overflows_passes_no_gradient(ratio, form, composite):
+    # The clouds are unrelated, so the refinement wanders, and in every iteration an error may grow
+    # by as much as the clouds differ in size.
+    generator = torch.Generator().manual_seed(0)
+    source, target = torch.randn(2, 2000, 20, 3, generator=generator)
+    source, target = (source * ratio, target) if form == "source" else (source, target * ratio)
+    leaves = [x.requires_grad_() for x in (source, target)]
+    with kernels.disabled() if composite else nullcontext():
+        poses = SpoonfulLayer(form=form)(*leaves).poses
+        loss = poses.rotation.cumsum(-1).sum()
+        gradients = torch.autograd.grad(loss, leaves, retain_graph=True)
+        lost = torch.autograd.grad(loss * torch.nan, leaves)
+    assert not any(x.isnan().any() for x in (*poses, *gradients))
+    # A loss that is NaN shows in the gradient.
+    assert all(x.isnan().any(-1).all() for x in lost)

@@ -103,10 +103,16 @@ class _Refinement(Function):
             at_u, v = matvec3(R, at_u), matvec3(R, v)
         d_P = (at_u.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3)
         d_start = turned(start, at_start) / 2
-        sound = rotations.isfinite()
+        found = (rotations.flatten(-3), *(d.flatten(-2) for d in (d_H, d_P, d_start)))
+        sound = torch.cat(found, dim=-1).isfinite()
         if not all_known(sound):
-            sound = sound.all(-1).all(-1).all(-1)[..., None, None]
-            d_H, d_P, d_start = (torch.where(sound, d, 0) for d in (d_H, d_P, d_start))
+            # No gradient for a rotation that is NaN, nor from a chain that overflows. (One that is
+            # given NaN or inf keeps it.)
+            given = gradient.flatten(-3).isfinite().all(-1)
+            sound = sound.all(-1) | (~given & rotations.flatten(-3).isfinite().all(-1))
+            d_H, d_P, d_start = (
+                torch.where(sound[..., None, None], d, 0) for d in (d_H, d_P, d_start)
+            )
         return d_H, d_P, d_start, None, None
 
     @staticmethod

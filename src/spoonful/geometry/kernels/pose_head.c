@@ -330,14 +330,23 @@ static void turn(const REAL *R, const REAL *H, const REAL *change, REAL *out)
 
 /* ---- refinement.py ------------------------------------------------------------------------ */
 
+/* Divide by the length. A long vector is first made shorter, because its square is no REAL: where
+ * one cloud is 1e19 times as large as the other, a step is that long. */
+static void to_unit(REAL *x)
+{
+    const REAL most = sizeof(REAL) == sizeof(float) ? (REAL)0x1p60 : (REAL)0x1p500;
+    if (fabs((double)x[0]) > most || fabs((double)x[1]) > most || fabs((double)x[2]) > most)
+        for (int i = 0; i < 3; i++) x[i] /= most;
+    REAL length = (REAL)sqrt((double)dot(x, x));
+    for (int i = 0; i < 3; i++) x[i] /= length;
+}
+
 static void gram_schmidt(const REAL *A, REAL *R)
 {
-    REAL x[3] = {A[0], A[3], A[6]}, second[3] = {A[1], A[4], A[7]}, y[3], z[3], length;
-    length = (REAL)sqrt((double)dot(x, x));
-    for (int i = 0; i < 3; i++) x[i] /= length;
+    REAL x[3] = {A[0], A[3], A[6]}, second[3] = {A[1], A[4], A[7]}, y[3], z[3];
+    to_unit(x);
     cross(x, second, z);
-    length = (REAL)sqrt((double)dot(z, z));
-    for (int i = 0; i < 3; i++) z[i] /= length;
+    to_unit(z);
     cross(z, x, y);
     for (int i = 0; i < 3; i++) R[3 * i] = x[i], R[3 * i + 1] = y[i], R[3 * i + 2] = z[i];
 }
@@ -722,7 +731,7 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
         int sound = refined;
         for (int64_t i = 0; sound && i < c->iterations; i++)
             sound = finite9(c->rotation + 9 * pose_at(c, cloud, i, k));
-        REAL pull[3] = {0}, own[3];
+        REAL pull[3] = {0}, own[3], k_H[9] = {0}, k_P[9] = {0}, given = 0;
         for (int64_t i = c->iterations - 1; sound && i >= 0; i--) {
             const int64_t at = pose_at(c, cloud, i, k);
             const REAL *next = c->rotation + 9 * at;
@@ -730,9 +739,13 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
             gather(state, 1, next, MAYBE(c->g_rotation, 9 * at),
                    MAYBE(c->g_translation, 3 * at), G, at_s, at_t);
             torque(next, G, own);
-            for (int j = 0; j < 3; j++) pull[j] += own[j];
-            unstep(H, P, now, next, c->target_form, pull, d_H, d_P);
+            for (int j = 0; j < 3; j++) pull[j] += own[j], given += 0 * own[j];
+            unstep(H, P, now, next, c->target_form, pull, k_H, k_P);
         }
+        /* A chain that overflows has no gradient. (One that is given NaN or inf keeps it.) */
+        REAL left_over = 0 * (pull[0] + pull[1] + pull[2]);
+        if (given == 0 && !(left_over == 0 && finite9(k_H) && finite9(k_P))) sound = 0;
+        for (int i = 0; sound && i < 9; i++) d_H[i] += k_H[i], d_P[i] += k_P[i];
         if (sound) turned(start, pull, moved);
         for (int i = 0; i < 9; i++) {
             REAL at_start = sound ? moved[i] / 2 : 0;
@@ -751,6 +764,7 @@ static void unfit(const struct call *c, int64_t cloud, struct push *push)
         matmul(P, d_P, left);
         matmul(left, P, both);
         spread(both, d_X);
+        if (finite9(d_P) && !finite9(d_X)) memset(d_X, 0, sizeof d_X); /* an overflow, too */
         for (int i = 0; i < 9; i++) push->present -= d_X[i] * X[i];
     }
     if (c->factor && X[0] + X[4] + X[8] > 0) {

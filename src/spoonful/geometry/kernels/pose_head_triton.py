@@ -317,6 +317,7 @@ def pose_head_backward(
         for k in range(starts):
             first = _start_rotation(start, cloud * starts + k, R, START)
             pull, k_H, k_P = _zero3(dtype), _zero9(dtype), _zero9(dtype)
+            given = 0 * one
             k_s, k_t = _zero3(dtype), _zero3(dtype)
             last = here + (iterations - 1) * starts + k
             after = _load9(rotation + 9 * last)
@@ -329,10 +330,15 @@ def pose_head_backward(
                 before = _where9(back == iterations - 1, first, before)
                 G, more_s, more_t = _gather(after, one, source_mean, g_rotation, g_translation, at)
                 k_s, k_t = _add3(k_s, more_s), _add3(k_t, more_t)
-                pull = _add3(pull, _torque(after, G))
+                own = _torque(after, G)
+                given += 0 * (own[0] + own[1] + own[2])
+                pull = _add3(pull, own)
                 pull, more_H, more_P = _unstep(H, P, before, after, pull, TARGET)
                 k_H, k_P = _add9(k_H, more_H), _add9(k_P, more_P)
                 after = before
+            # A chain that overflows has no gradient. (One that is given NaN or inf keeps it.)
+            left = _vanishing(k_H) + _vanishing(k_P) + 0 * (pull[0] + pull[1] + pull[2])
+            fine &= (left == 0) | (given != 0)
             none = _zero3(dtype)
             at_start = _scale9(_turned(first, _where3(fine, pull, none)), 0.5)
             at_start = _where9(fine, at_start, _zero9(dtype))
@@ -346,7 +352,8 @@ def pose_head_backward(
                 _store9(d_start + 9 * (cloud * starts + k), at_start)
         # P = spread(X)^-1, so the gradient at X is -spread(P d_P P).
         d_X = _scale9(_spread(_matmul(_matmul(P, d_P), P)), -1.0)
-        fine = _vanishing(P) == 0
+        fine = (_vanishing(d_X) == 0) | (_vanishing(d_P) != 0)
+        fine &= _vanishing(P) == 0
         d_X = _where9(fine, d_X, _zero9(dtype))
         present = tl.where(fine, _inner(d_X, X), 0.0)
     if factor is not None:

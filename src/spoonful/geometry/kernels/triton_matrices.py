@@ -16,6 +16,7 @@ _EPS32 = tl.constexpr(2.0**-23)
 # The least moment whose inverse is held: tiny / (16 eps).
 _LEAST32 = tl.constexpr(2.0**-107)
 _LEAST64 = tl.constexpr(2.0**-974)
+_LONG32, _LONG64 = tl.constexpr(2.0**60), tl.constexpr(2.0**500)  # the square is a number
 
 
 # ---- Numbers, vectors and matrices ---------------------------------------------------------------
@@ -386,9 +387,17 @@ def _unit(a):
 
 
 @triton.jit
+def _shortened(a):
+    """`a`, but a power of two shorter if its square might overflow (pose_head.c: `to_unit`)."""
+    MOST: tl.constexpr = _LONG32 if a[0].dtype == tl.float32 else _LONG64
+    longest = tl.maximum(tl.maximum(tl.abs(a[0]), tl.abs(a[1])), tl.abs(a[2]))
+    return _where3(longest > MOST, _scale3(a, 1 / MOST), a)
+
+
+@triton.jit
 def _gram_schmidt(A):
-    x = _unit(_column(A, 0))
-    z = _unit(_cross(x, _column(A, 1)))
+    x = _unit(_shortened(_column(A, 0)))
+    z = _unit(_shortened(_cross(x, _column(A, 1))))
     return _transpose((x, _cross(z, x), z))
 
 
