@@ -77,3 +77,25 @@ def test_training_where_another_process_trains_is_an_error_and_writes_nothing(
         assert run([name, "quick", "--quiet", "--out", str(tmp_path), *more]) == 2
     assert f"in use by process {os.getpid()} " in capsys.readouterr().err
     assert os.listdir(tmp_path) == [".lock"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be deleted there")
+def test_a_folder_is_removed_again_if_the_work_in_it_was_refused(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "used" / "before").mkdir(parents=True)
+    for name in ("new/run", "there", "used/now"):
+        with pytest.raises(ValueError, match="refused"), locked(tmp_path / name):
+            raise ValueError("refused")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["there", "used"]
+    assert [each.name for each in (tmp_path / "used").iterdir()] == ["before"]
+
+
+def test_a_folder_that_was_written_to_stays_if_the_work_fails(tmp_path):
+    def fail():
+        with locked(tmp_path / "run"):
+            (tmp_path / "run" / "checkpoint").touch()
+            raise ValueError("failed")
+
+    with pytest.raises(ValueError, match="failed"):
+        fail()
+    assert (tmp_path / "run" / "checkpoint").is_file()

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,8 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a folder's lock; the folder is made if it is missing.
 
     The operating system releases the lock when the process ends, however it ends. The empty file
-    `.lock` stays in the folder.
+    `.lock` stays in the folder. But if the body raises before it wrote anything, a folder that was
+    made here is removed again (not on Windows, where open files cannot be deleted).
 
     Raises:
         FolderInUse: another process, or another thread of this one, holds the lock.
@@ -44,6 +45,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     spoonful.locking.FolderInUse: ... is in use by process ... since ...
     """
     path = Path(folder) / LOCK
+    made = [each for each in (path.parent, *path.parent.parents) if not each.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not inherited by programs that this process starts.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -51,16 +53,31 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
         if not take(descriptor):
             who = path.read_text() or "another process"
             raise FolderInUse(f"{folder} is in use by {who}; wait for it, or use another folder")
+        if not path.exists():
+            raise FolderInUse(f"another process has just removed {folder}; run the command again")
         host, since = socket.gethostname(), time.strftime("%Y-%m-%d %H:%M:%S")
         with naming(path):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()} on {host} since {since}".encode())
         try:
             yield
+        except BaseException:
+            if made and sys.platform != "win32" and list(path.parent.iterdir()) == [path]:
+                path.unlink()
+                _remove_empty(made)
+            raise
         finally:
             os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders, from the innermost, up to the first that is not empty."""
+    for folder in folders:
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
 
 
 def take(descriptor: int) -> bool:
