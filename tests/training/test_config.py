@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from spoonful.training import Config, build, config, from_dict, override, presets
-from spoonful.training.command import configure
+from spoonful.training.__main__ import main as command
+from spoonful.training.command import check_used, configure
 from spoonful.training.config import Optimizer
 from spoonful.training.schedule import rate
 
@@ -74,6 +75,27 @@ def test_an_unknown_addition_and_two_modes_of_the_layer_are_refused():
     with pytest.raises(ValueError, match="one mode of the layer"):
         presets.get("dcp/clean+source+target")
     assert presets.get("dcp/clean+matches+source").refine.mode == "source"
+
+
+@pytest.mark.parametrize(
+    ("preset", "setting", "why"),
+    [
+        ("quick", "refine.iterations=3", "without the layer; add +source or another mode"),
+        ("quick+source", "refine.starts=3", "it is for +perturbed, and the mode is source"),
+        ("quick+source", "refine.form=target", "the mode source is the form"),
+        ("quick", "dcp.emb_dims=64", "the model is rpmnet"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(preset, setting, why, capsys):
+    assert command([preset, "--set", setting]) == 2
+    said = capsys.readouterr().err
+    assert f"error: {setting} has no effect" in said
+    assert why in said
+
+
+def test_settings_with_an_effect_are_not_refused():
+    settings = ["refine=perturbed", "refine.starts=2", "refine.form=target", "optimizer.lr=1e-4"]
+    check_used(configure("dcp/clean", settings=settings), settings)
 
 
 def test_models_are_built_as_configured():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spoonful.training.command import HELP, configure, run_one
+from spoonful.training.command import HELP, check_used, configure, run_one
 
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=C", help=HELP["set"])]
 File = Annotated[Path | None, typer.Option(help=HELP["config"])]
@@ -44,4 +44,5 @@ def train(
     wanted = configure(
         preset, file=config, settings=settings or [], budget=budget, seed=seed, corpus=data
     )
+    check_used(wanted, settings or [])
     raise typer.Exit(run_one(wanted, out, limit=limit, quiet=quiet))

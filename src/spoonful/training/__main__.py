@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from spoonful.training.command import HELP, configure, run_one
+from spoonful.training.command import HELP, check_used, configure, run_one
 from spoonful.training.trainer import TrainingFailed
 from spoonful.workers import STOPPED
 
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=options.seed,
             corpus=options.data,
         )
+        check_used(config, options.set)
         return run_one(config, options.out, limit=limit, quiet=options.quiet)
     except KeyboardInterrupt:  # before the first step, or a second one
         print("stopped; run the same command to resume", file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from spoonful.training import checkpoint, presets
 from spoonful.training import config as configs
@@ -79,6 +80,31 @@ def budget_settings(text: str) -> list[str]:
         return [*none, f"budget.seconds={seconds(text)}"]
     except ValueError:
         raise ValueError(f"a budget reads 10m, '4000 steps' or '20 epochs'; got {text!r}") from None
+
+
+def check_used(config: Config, settings: Sequence[str]) -> None:
+    """Raise if a setting of the form "a.b=value" has no effect on the run.
+
+    >>> check_used(configure("dcp/unseen"), ["refine.iterations=10"])
+    Traceback (most recent call last):
+    ValueError: refine.iterations=10 has no effect without the layer; add +source ...
+    """
+    mode = config.refine.mode
+    for setting in settings:
+        section, _, name = setting.partition("=")[0].strip().partition(".")
+        why = None
+        if section in get_args(get_type_hints(Config)["model"]) and section != config.model:
+            why = f"; the model is {config.model}"
+        elif section != "refine" or name in ("", "mode"):
+            continue
+        elif mode == "none":
+            why = " without the layer; add +source or another mode to the preset's name"
+        elif name in ("max_degrees", "schedule", "starts") and mode != "perturbed":
+            why = f"; it is for +perturbed, and the mode is {mode}"
+        elif name == "form" and mode in ("source", "target"):
+            why = f"; the mode {mode} is the form"
+        if why is not None:
+            raise ValueError(f"{setting} has no effect{why}")
 
 
 def folder_name(config: Config) -> str:

@@ -378,8 +378,8 @@ def _number(path: str, value: Any, kind: type, allowed: tuple[float, float] | No
         number = value if isinstance(value, int) else int(number)
     if allowed is not None and not allowed[0] <= number <= allowed[1]:
         low, high = allowed
-        most = "" if high == float("inf") else f" and at most {high:g}"
-        raise ValueError(f"{path} must be at least {low:g}{most}, got {number:g}")
+        most = "" if high == float("inf") else f" and at most {high:.10g}"
+        raise ValueError(f"{path} must be at least {low:.10g}{most}, got {number:.10g}")
     return number
 
 
