@@ -5,10 +5,10 @@ robust.py, in the same order and under the same names; those files explain it an
 reference, and pose_head.c is the same for the CPU. Its parts are in triton_matrices.py and
 triton_sums.py, whose names with an underscore are private to the three files.
 
-Points are read once forward, and read and written once backward. Of large clouds, and in each round
-of a robust fit, several programs sum the points of each cloud (`cloud_sums`), and another one fits.
-Threads are added up, and Horn's eigenproblem is solved, in float64. The rest of a cloud's work is in
-the points' precision, because its rounding is what the paper's layer amplifies.
+Points are read once forward, and read and written once backward. Of large clouds, and in each
+round of a robust fit, several programs sum the points of each cloud (`cloud_sums`), and another one
+fits. Threads are added up, and Horn's eigenproblem is solved, in float64. The rest of a cloud's
+work is in the points' precision, because its rounding is what the paper's layer amplifies.
 """
 
 # mypy: ignore-errors
