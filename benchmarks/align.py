@@ -49,6 +49,7 @@ from spoonful.align.outputs import write
 from spoonful.align.result import Aligned
 from spoonful.data.clouds import Cloud, read_cloud, write_cloud
 from spoonful.geometry import Pose, kabsch, random_rotation
+from spoonful.metrics import rotation_error_degrees
 
 SETS = ("kitchen", "bunny", "both", "apart", "scaled")
 # A pair is right within these: degrees, and a distance in metres.
@@ -175,11 +176,6 @@ def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, 
     return truth
 
 
-def degrees(one: Pose, other: Pose) -> float:
-    cosine = (((one.rotation.mT @ other.rotation).trace() - 1) / 2).clamp(-1, 1)
-    return math.degrees(math.acos(cosine))
-
-
 def scale_of(found: Aligned, scans: list[Scan]) -> tuple[float, float]:
     """The scale of the frame, and the largest error of a scan's scale, as a share."""
     ratios = np.array([found.scales[scan.name] * scan.factor for scan in scans])
@@ -201,7 +197,10 @@ def pair_right(found: Aligned, k: int, truth: dict[str, tuple[str, Pose]], scale
     right = target.inverse().compose(source)
     center = found.centers[pair.source][None]
     distance = float((pair.pose.apply(center) / scale - right.apply(center / scale)).norm())
-    return degrees(pair.pose, right) <= RIGHT[kind][0] and distance <= RIGHT[kind][1]
+    return (
+        float(rotation_error_degrees(pair.pose.rotation, right.rotation)) <= RIGHT[kind][0]
+        and distance <= RIGHT[kind][1]
+    )
 
 
 def errors(
@@ -220,7 +219,11 @@ def errors(
     frame = Pose(fitted.rotation, fitted.translation)
     return [
         (
-            degrees(frame.compose(found.poses[name]), truth[name][1]),
+            float(
+                rotation_error_degrees(
+                    frame.compose(found.poses[name]).rotation, truth[name][1].rotation
+                )
+            ),
             float((frame.apply(a[:1]) - b[:1]).norm()),
         )
         for name, a, b in zip(group, here, there, strict=True)

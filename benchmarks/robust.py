@@ -11,7 +11,6 @@ its rotation is within 1 degree of the true one. "From consensus" starts at the 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from pathlib import Path
 
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _harness import machine, save, table
 from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose, random_rotation, robust_kabsch
+from spoonful.metrics import rotation_error_degrees
 
 NOISE = 0.01
 CLOUDS, POINTS = 100, 1024
@@ -54,16 +54,11 @@ def best_of_consensus(source: Tensor, target: Tensor) -> Pose:
     )
 
 
-def degrees(a: Tensor, b: Tensor) -> Tensor:
-    chord = (a - b).square().sum((-1, -2)).sqrt() / (2 * math.sqrt(2))
-    return torch.rad2deg(2 * torch.asin(chord.clamp(max=1)))
-
-
 def row(wrong: float, started: bool) -> list[str]:
     source, target, rotation = matches(wrong)
     start = best_of_consensus(source, target) if started else None
     fit = robust_kabsch(source, target, loss="gnc-tls", noise=NOISE, start=start)
-    error = degrees(fit.pose.rotation, rotation)
+    error = rotation_error_degrees(fit.pose.rotation, rotation)
     within = int((error < 1).sum())
     name = "from consensus" if started else "no start"
     return [f"{100 * wrong:.0f} %", name, f"{within} of {CLOUDS}", f"{error.median():.2f}"]

@@ -81,9 +81,10 @@ from spoonful.data.sampling import voxel_average
 from spoonful.data.simulate import simulate
 from spoonful.data.threedmatch import read_log
 from spoonful.geometry import Pose, random_rotation
+from spoonful.metrics import rotation_error_degrees
 from spoonful.neighbors import Index
 from spoonful.pipeline import register
-from spoonful.pipeline.alignment import Deviation, Matches
+from spoonful.pipeline.alignment import Matches
 from spoonful.pipeline.scale import refine_scale
 
 SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "lumps", "apart")
@@ -123,7 +124,6 @@ class Outcome(NamedTuple):
     transform: np.ndarray
     confident: bool | None = None
     confidence: float | None = None
-    deviation: Deviation | None = None
 
 
 class Row(NamedTuple):
@@ -136,7 +136,6 @@ class Row(NamedTuple):
     confidence: float | None
     seconds: float
     cpu: float
-    off: tuple[float, ...] | None = None  # turn and shift from the truth, in standard deviations
 
 
 def pairs(
@@ -334,7 +333,7 @@ def move(matrix: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 def auto(pair: Pair, seed: int = 0, device: str = "cpu") -> Outcome:
     found = register(pair.source, pair.target, seed=seed, device=device)
-    return Outcome(found.transform.numpy(), found.confident, found.confidence, found.deviation)
+    return Outcome(found.transform.numpy(), found.confident, found.confidence)
 
 
 def open3d_method(search: str) -> Callable[[Pair], Outcome]:
@@ -450,9 +449,9 @@ def is_right(found: np.ndarray, pair: Pair) -> bool:
 
 def errors(found: np.ndarray, truth: np.ndarray, about: np.ndarray) -> tuple[float, float]:
     """The angle between two poses in degrees, and the distance between their images of a point."""
-    cosine = (np.trace(found[:3, :3].T @ truth[:3, :3]) - 1) / 2
+    rotations = (torch.from_numpy(pose[:3, :3]) for pose in (found, truth))
     apart = move(found, about) - move(truth, about)
-    return math.degrees(math.acos(np.clip(cosine, -1, 1))), float(np.linalg.norm(apart))
+    return float(rotation_error_degrees(*rotations)), float(np.linalg.norm(apart))
 
 
 def steady(given: Pair, seeds: int, turns: int, normals: bool) -> bool:
@@ -538,12 +537,7 @@ def attempt(method: Callable[[Pair], Outcome], pair: Pair) -> Row:
     finish()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     right = is_right(found.transform, pair)
-    off = None
-    if right and found.deviation is not None and min(found.deviation) > 0:
-        middle = pair.source.points.double().mean(0).numpy()
-        both = zip(errors(found.transform, pair.truth, middle), found.deviation, strict=True)
-        off = tuple(error / deviation for error, deviation in both)
-    return Row(pair.kind, pair.name, right, found.confident, found.confidence, wall, cpu, off)
+    return Row(pair.kind, pair.name, right, *found[1:], wall, cpu)
 
 
 def interval(share: float, count: float, z: float = 1.96) -> str:
@@ -605,18 +599,6 @@ def reliability(rows: list[Row]) -> str:
         lines.append([f"{k / 10:.1f} to {(k + 1) / 10:.1f}", *counts])
     head = ["confidence", "results", "mean confidence", "share right", "interval"]
     return f"{table(head, lines)}\n\nExpected calibration error: {error:.3f}."
-
-
-def precision(rows: list[Row]) -> str:
-    """A table of the errors of right poses, in units of their standard deviations."""
-    lines = []
-    for kind in dict.fromkeys(row.kind for row in rows):
-        off = np.array([row.off for row in rows if row.kind == kind and row.off is not None])
-        if len(off):
-            parts = [np.median(off, 0), np.quantile(off, 0.9, axis=0), (off < 2).mean(0)]
-            lines.append([kind, str(len(off)), *(f"{x:.2f}" for x in np.array(parts).T.flatten())])
-    of = [f"{what}, {name}" for what in ("turn", "shift") for name in ("median", "90 %", "below 2")]
-    return table(["pairs of", "right results", *of], lines)
 
 
 def unknown_scale(arguments: argparse.Namespace) -> None:
@@ -805,8 +787,6 @@ def main() -> None:
     text = "\n\n".join([table(HEADER, lines), *notes])
     if "auto" in methods:
         text += f"\n\n## Confidence of `auto`\n\n{reliability(rows['auto'])}"
-        text += "\n\n## Precision of `auto`\n\nErrors in units of the standard deviations that "
-        text += f"`register` states.\n\n{precision(rows['auto'])}"
     if spent:
         text += f"\n\n## Stages of `auto`\n\nMeans, in one thread.\n\n{profile(spent)}"
     print(text)

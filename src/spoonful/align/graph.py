@@ -148,27 +148,9 @@ def loop_votes(edges: Sequence[Edge]) -> Votes:
     the covariances allows.
     """
     closed = [0] * len(edges)
-    loops = _loops(edges)
-    if not loops:
-        return Votes(closed, [False] * len(edges))
-    # Each edge both ways; from i to j, to k, and back to i.
-    ways = [_way(edge) for edge in edges] + [_way(edge, back=True) for edge in edges]
-    turns, shifts, spreads = (torch.stack(parts) for parts in zip(*ways, strict=True))
-    legs = torch.tensor([[side + len(edges) * back for side, back in loop] for loop in loops])
-    poses = [Pose(turns[leg], shifts[leg]) for leg in legs.unbind(1)]
-    around = poses[0]
-    spread = spreads[legs[:, 0]]
-    for leg, pose in zip(legs[:, 1:].unbind(1), poses[1:], strict=True):
-        # T exp(x) S = T S exp(Ad(S^-1) x).
-        carry = _adjoint(around.inverse())
-        spread = spread + carry @ spreads[leg] @ carry.mT
-        around = pose.compose(around)
-    error = _vector(around).unsqueeze(-1)
-    off = (error * torch.linalg.solve(spread, error)).sum((-2, -1))
     open_loops = []
-    for loop, value in zip(loops, off.tolist(), strict=True):
-        sides = [side for side, _ in loop]
-        if value > _CHI:
+    for sides, off in loop_errors(edges):
+        if off > _CHI:
             open_loops.append(sides)
         else:
             for side in sides:
@@ -181,10 +163,37 @@ def loop_votes(edges: Sequence[Edge]) -> Votes:
     return Votes(closed, contradicted)
 
 
+def loop_errors(edges: Sequence[Edge]) -> list[tuple[list[int], float]]:
+    """The edges of each loop of three, and the square of its error in standard deviations.
+
+    The error is the difference of the product of its poses from the identity.
+    """
+    loops = _loops(edges)
+    if not loops:
+        return []
+    # Each edge both ways; from i to j, to k, and back to i.
+    ways = [_way(edge) for edge in edges] + [_way(edge, back=True) for edge in edges]
+    turns, shifts, spreads = (torch.stack(parts) for parts in zip(*ways, strict=True))
+    legs = torch.tensor([[side + len(edges) * back for side, back in loop] for loop in loops])
+    poses = [Pose(turns[leg], shifts[leg]) for leg in legs.unbind(1)]
+    around = poses[0]
+    spread = spreads[legs[:, 0]]
+    for leg, pose in zip(legs[:, 1:].unbind(1), poses[1:], strict=True):
+        # T exp(x) S = T S exp(Ad(S^-1) x).
+        carry = adjoint(around.inverse())
+        spread = spread + carry @ spreads[leg] @ carry.mT
+        around = pose.compose(around)
+    error = small_motion(around).unsqueeze(-1)
+    off = (error * torch.linalg.solve(spread, error)).sum((-2, -1))
+    return [
+        ([side for side, _ in loop], value) for loop, value in zip(loops, off.tolist(), strict=True)
+    ]
+
+
 def disagreement(edge: Edge, poses: Sequence[Pose] | Mapping[int, Pose]) -> float:
     """The distance of an edge from the poses of its scans, in standard deviations."""
     found = poses[edge.target].inverse().compose(poses[edge.source])
-    error = _vector(edge.pose.inverse().compose(found))
+    error = small_motion(edge.pose.inverse().compose(found))
     return float((error @ torch.linalg.solve(edge.covariance, error)).clamp_min(0).sqrt())
 
 
@@ -207,11 +216,11 @@ def _way(edge: Edge, back: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """Rotation, translation and covariance of an edge, or of its inverse."""
     if not back:
         return edge.pose.rotation, edge.pose.translation, edge.covariance
-    inverse, carry = edge.pose.inverse(), _adjoint(edge.pose)
+    inverse, carry = edge.pose.inverse(), adjoint(edge.pose)
     return inverse.rotation, inverse.translation, carry @ edge.covariance @ carry.mT
 
 
-def _adjoint(pose: Pose) -> Tensor:
+def adjoint(pose: Pose) -> Tensor:
     """(..., 6, 6) that carries a small motion (w, v) through a pose: T exp(x) = exp(Ad x) T."""
     rotation = pose.rotation
     found = rotation.new_zeros(*rotation.shape[:-2], 6, 6)
@@ -220,7 +229,7 @@ def _adjoint(pose: Pose) -> Tensor:
     return found
 
 
-def _vector(pose: Pose) -> Tensor:
+def small_motion(pose: Pose) -> Tensor:
     """(..., 6) a small motion as (w, v): its turn, in radians, and its shift."""
     skew = (pose.rotation - pose.rotation.mT) / 2
     axis = torch.stack([skew[..., 2, 1], skew[..., 0, 2], skew[..., 1, 0]], -1)
