@@ -24,7 +24,6 @@ from spoonful.extras import require
 from spoonful.files import naming, write_whole
 from spoonful.geometry import SpoonfulLayer
 from spoonful.models.checkpoints import DamagedFile, built, read_tensors, write_tensors
-from spoonful.names import named
 
 FILE, CARD = "model.safetensors", "README.md"
 _LAYER = ("iterations", "form", "start", "max_degrees", "starts")
@@ -89,10 +88,16 @@ def load(where: str | os.PathLike[str], kind: type[Model]) -> Model:
     try:
         about = json.loads(text["model"])
         arguments = {name: _built(value) for name, value in about["arguments"].items()}
-        chosen = named(about["class"], kinds, what=f"{kind.__name__} class")
+        name = str(about["class"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DamagedFile(f"{path} describes no model of this version: {error}") from error
-    return built(lambda: chosen(**arguments), tensors, path)
+    if name not in kinds:
+        raise ValueError(
+            f"{path} holds a model of class {name}; {kind.__name__}.from_pretrained reads "
+            f"{', '.join(kinds)}. RegistrationModel.from_pretrained reads all classes whose module "
+            "is imported"
+        )
+    return built(lambda: kinds[name](**arguments), tensors, path)
 
 
 def push(folder: Path, repo: str, *, private: bool = False) -> str:
