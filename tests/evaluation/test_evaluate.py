@@ -121,6 +121,13 @@ def test_options_out_of_range_are_named(option):
         evaluate(methods.get("identity"), CLEAN, shapes(), **{option: 0})
 
 
+def test_a_name_in_place_of_a_method_or_a_protocol_says_what_finds_it():
+    with pytest.raises(TypeError, match=r"method must be a Method, got str; methods.get\(name\)"):
+        evaluate("identity", CLEAN, shapes())
+    with pytest.raises(TypeError, match=r"protocol must be a Protocol, got 'dcp-clean'; protocols"):
+        evaluate(methods.get("identity"), "dcp-clean", shapes())
+
+
 def test_progress_is_told():
     seen = []
     evaluate(

@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 from spoonful.batch import Batch
 from spoonful.data.collate import collate
 from spoonful.data.corpus import Corpus
-from spoonful.data.protocols import Noise, Protocol, Sampling, Split
+from spoonful.data.protocols import Noise, Protocol, Sampling, Split, check_protocol
 from spoonful.extras import require
 from spoonful.geometry import Pose
 
@@ -69,6 +69,7 @@ class ProtocolDataset(Dataset[Batch]):
         split: Split = "test",
         seed: int = 0,
     ) -> None:
+        check_protocol(protocol)
         protocol.check(data)
         self.protocol = protocol
         self.split: Split = split

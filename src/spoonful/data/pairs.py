@@ -29,7 +29,7 @@ from torch.nn import functional as F
 
 from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
-from spoonful.data.protocols import Protocol
+from spoonful.data.protocols import Protocol, check_protocol
 from spoonful.geometry import Pose
 from spoonful.geometry.euler import rotation_from_euler
 
@@ -70,6 +70,7 @@ class PairGenerator:
         normals: bool = True,
         stretch: float = 1.0,
     ) -> None:
+        check_protocol(protocol)
         protocol.check(data)
         if isinstance(data, Corpus):
             data = protocol.select(data, "train")

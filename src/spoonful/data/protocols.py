@@ -297,6 +297,19 @@ def get(name: str) -> Protocol:
     return named(name, _CARDS, what="protocol")
 
 
+def check_protocol(protocol: object) -> None:
+    """Raise unless `protocol` is a `Protocol`; a name is not one.
+
+    >>> check_protocol("rpm-crop")
+    Traceback (most recent call last):
+    TypeError: protocol must be a Protocol, got 'rpm-crop'; protocols.get(name) returns one
+    """
+    if not isinstance(protocol, Protocol):
+        raise TypeError(
+            f"protocol must be a Protocol, got {protocol!r}; protocols.get(name) returns one"
+        )
+
+
 def split_validation(
     count: int, fraction: float = 0.1, seed: int = 0
 ) -> tuple[list[int], list[int]]:

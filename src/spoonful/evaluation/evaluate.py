@@ -70,6 +70,11 @@ def evaluate(
     """
     from spoonful.data.items import test_items  # needs numpy, which reading results does not
 
+    if not isinstance(method, Method):
+        raise TypeError(
+            f"method must be a Method, got {type(method).__name__}; methods.get(name) and "
+            "methods.of_model(name, model) return one"
+        )
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     if limit is not None and limit < 1:
