@@ -23,7 +23,7 @@ from rich.table import Table
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from paper.tuning import Search, Trial, tune
+from paper.tuning import Search, Trial, check_counts, tune
 from spoonful.classical import presets
 from spoonful.cli.evaluate import bar, number, pick_device, processes, span
 from spoonful.data import protocols
@@ -39,6 +39,7 @@ def main() -> None:
     card = protocols.get(options.protocol)
     if options.out is not None and options.out.is_dir():
         raise ValueError(f"--out must be a file, and {options.out} is a folder")
+    check_counts(options.trials, options.items)
     limit = math.inf if options.seconds is None else duration(options.seconds, "--seconds")
     corpus = open_data(options.data, "train", card)
     if not isinstance(corpus, Corpus):

@@ -184,9 +184,7 @@ def tune(
     """
     if name not in SPACES:
         raise ValueError(f"there is nothing to tune in {name!r}; there are: {', '.join(SPACES)}")
-    for what, value, least in (("trials", trials, 1), ("items", items, 2)):
-        if value < least:
-            raise ValueError(f"{what} must be at least {least}, got {value}")
+    check_counts(trials, items)
     pairs = training_pairs(protocol, corpus, items, seed=seed, device=device)
     third = max(1, len(pairs) // 3)
     first, second = pairs[:third], pairs[third:]
@@ -244,6 +242,13 @@ def tune(
         ),
         tuple(done),
     )
+
+
+def check_counts(trials: int, items: int) -> None:
+    """Raise unless there are enough trials and training pairs for `tune`."""
+    for what, value, least in (("trials", trials, 1), ("items", items, 2)):
+        if value < least:
+            raise ValueError(f"{what} must be at least {least}, got {value}")
 
 
 def training_pairs(
