@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -41,6 +42,23 @@ def matches(generator, *batch, n, wrong, noise, scale=1.0, dtype=torch.float64):
 def degrees(a: Tensor, b: Tensor) -> Tensor:
     chord = (a - b).square().sum((-1, -2)).sqrt() / (2 * math.sqrt(2))
     return torch.rad2deg(2 * torch.asin(chord.clamp(max=1)))
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("size", [1e-42, 1e-30, 1e38])
+@pytest.mark.parametrize("loss", [*SMOOTH, "gnc-tls"])
+def test_the_pose_does_not_depend_on_the_size_of_the_weights(loss, size, used, generator):
+    source, target, _ = matches(generator, 3, n=40, wrong=0.2, noise=0.01, dtype=torch.float32)
+    weights = torch.full((3, 40), size)
+    weights[:, 30:] = 0
+    leaves = [x.requires_grad_() for x in (source, target)]
+    with nullcontext() if used else kernels.disabled():
+        pose = robust_kabsch(*leaves, weights, loss=loss).pose
+        gradients = torch.autograd.grad(pose.rotation.cumsum(-1).sum(), leaves)
+        plain = robust_kabsch(*leaves, (weights > 0).float(), loss=loss)
+        expected = torch.autograd.grad(plain.pose.rotation.cumsum(-1).sum(), leaves)
+    for a, b in zip([*pose, *gradients], [*plain.pose, *expected], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", SMOOTH)

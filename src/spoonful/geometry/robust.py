@@ -28,7 +28,14 @@ from torch.autograd import Function
 
 from spoonful.geometry import kernels
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import Matched, check_choice, check_count, matched
+from spoonful.geometry.checks import (
+    Matched,
+    all_known,
+    check_choice,
+    check_count,
+    matched,
+    working_dtype,
+)
 from spoonful.geometry.exact import matmul3, matvec3, or_one, outer_sum, transform
 from spoonful.geometry.head import Prepared, prepared
 from spoonful.geometry.inverse import symmetric_inverse
@@ -156,6 +163,8 @@ def _robust(
     rounds = _ROUNDS[loss] if rounds is None else rounds
     check_count("rounds", rounds)
     points = matched(source, target, weights, mask)
+    if points.weights is not None:
+        points = points._replace(weights=_about_one(points.weights, points.mask))
     given = None if noise is None else _noise(noise, points.source)
     compiled = not torch.compiler.is_compiling() and kernels.usable(*points)
     run = _compiled if compiled else _in_torch
@@ -166,6 +175,17 @@ def _robust(
         values = [*(similarity if scaled else kabsch)(*points[:2], kept, points.mask)]
     pose = Similarity(*values) if scaled else Pose(*values)
     return RobustFit(pose, factors, deviation)
+
+
+def _about_one(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """Weights (..., N) times a power of two for each cloud, so that no sum of them is 0 or inf."""
+    size = weights.detach() if mask is None else torch.where(mask, weights.detach(), 0)
+    size = size.amax(-1, keepdim=True)
+    usual = (size == 0) | ((size > 1e-9) & (size < 1e9))
+    if all_known(usual):
+        return weights
+    unit = torch.exp2(-size.to(working_dtype(size)).log2().floor().clamp(-126, 126))
+    return weights * torch.where(usual, 1, unit)
 
 
 def _compiled(
