@@ -67,10 +67,9 @@ def registered(root: Path, sets: Sequence[str], count: int) -> tuple[list[tuple[
             continue
         pair = turned(given, 0, False)
         found = register(pair.source, pair.target)
-        if not is_right(found.transform.numpy(), pair) or found.covariance is None:
+        if not is_right(found.transform.numpy(), pair) or found.free_axes:
             continue
-        if any(warning.endswith("still fit") for warning in found.warnings):
-            continue
+        assert found.covariance is not None
         truth = pose_of(pair.truth)
         errors.append((pair.kind, size(small_motion(truth.inverse().compose(found.pose)),
                                        found.covariance)))  # fmt: skip

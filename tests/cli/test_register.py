@@ -587,9 +587,8 @@ def test_a_turn_that_nothing_holds_has_no_precision() -> None:
 def test_the_precision_of_a_round_object_has_no_turn() -> None:
     points = torch.rand(50, 3, dtype=torch.float64)
     spread = torch.tensor([0.0, 0, 0, 1e-6, 1e-6, 1e-6], dtype=torch.float64).diag()
-    warning = "round or flat geometry: the source can turn about (0, 0, 1) and still fit"
-    ball = replace(aligned(points, points), covariance=spread, warnings=(warning,))
+    ball = replace(aligned(points, points), covariance=spread, free_axes=3)
     console = Console(file=io.StringIO(), width=200)
     show(console, ball, "m", {})
-    said = "precision   0.001 m (standard deviations, if no scan is bent, without free axes)"
+    said = "precision   0.001 m (1 sigma, without free axes)"
     assert said in console.file.getvalue()

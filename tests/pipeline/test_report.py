@@ -88,7 +88,7 @@ def test_the_precision_is_that_of_the_result_with_its_condition(
 ) -> None:
     spread = torch.tensor([0.0, 0, 0, 1e-6, 1e-6, 4e-6], dtype=torch.float64).diag()
     text = Page(write_report(tmp_path / "r.html", replace(found, covariance=spread), unit="m")).text
-    assert "Precision, if no scan is bent" in text
+    assert "Precision (1 sigma)" in text
     assert "0.002 m" in text
     assert "Precision" not in Page(write_report(tmp_path / "r.html", found)).text
 

@@ -68,8 +68,7 @@ def show(
         surface = f"RMSE {off}, median {middle} from these points to the target's surface"
         lines.insert(3, ("surface", surface))
     if precision := precision_text(found, unit):
-        free = any(warning.endswith("still fit") for warning in found.warnings)
-        kind = "standard deviations, if no scan is bent" + (", without free axes" if free else "")
+        kind = "1 sigma, without free axes" if found.free_axes else "1 sigma"
         lines.insert(2, ("precision", f"{precision} ({kind})"))
     if scale is not None:
         lines.insert(0, ("scale", f"{scale:g}: the source is multiplied by it, then moved"))

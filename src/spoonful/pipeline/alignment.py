@@ -62,7 +62,7 @@ class Matches(NamedTuple):
 
 
 class Deviation(NamedTuple):
-    """Standard deviations of a pose along its least certain axes, if no scan is bent.
+    """Standard deviations of a pose along its least certain axes, if the pose is right.
 
     Axes along which the source can turn or slide freely are left out.
 
@@ -99,8 +99,9 @@ class Alignment:
         voxel: edge of the grid the search worked on.
         notes: further remarks, one sentence each, such as points that were left out.
         covariance: (6, 6) of the last fit: turn in radians, then shift, in the source's frame; see
-            `spoonful.geometry.covariance`. It is that of a right pose between scans that are not
-            bent, and zero along what the surfaces leave free. None if it was not estimated.
+            `spoonful.geometry.covariance`. It holds for a right pose, and is zero along the turns
+            and slides that the surfaces leave free. None if it was not estimated.
+        free_axes: the number of turns and slides that the surfaces leave free.
         scale: the factor that was found for the source, `target ~ s R source + t`; 1 if it was not
             searched for. `source` and `matches` are those of the scaled source.
         scale_deviation: standard deviation of the scale as a share of it, for scans that are bent
@@ -126,6 +127,7 @@ class Alignment:
     voxel: float = 0.0
     notes: tuple[str, ...] = ()
     covariance: Tensor | None = None
+    free_axes: int = 0
     scale: float = 1.0
     scale_deviation: float | None = None
 

@@ -200,6 +200,7 @@ def register(
         voxel=pair.voxel,
         notes=(*notes_of({"the source": clouds[0], "the target": clouds[1]}), *level.notes),
         covariance=pair.frame.covariance_out(without_free(spread, final.rotation, found.freedom)),
+        free_axes=len(found.freedom.turns) + len(found.freedom.slides),
     )
 
 

@@ -165,7 +165,7 @@ def facts(alignment: Alignment, unit: str = "") -> list[Fact]:
         Fact("Translation", vector_text(shift.tolist(), alignment.radius), unit),
     ]
     if text := precision_text(alignment, unit):
-        pose.append(Fact("Precision, if no scan is bent", text))
+        pose.append(Fact("Precision (1 sigma)", text))
     rows = [
         *(pose if answered(alignment) else []),
         Fact(f"Inliers within {near}", f"{alignment.inlier_ratio:.1%}"),
