@@ -239,6 +239,15 @@ def test_the_command_writes_scans_that_fit_their_poses(tmp_path: Path) -> None:
     assert json.loads((several / "0001" / "scene.json").read_text())["apart"] is True
 
 
+def test_a_scan_that_was_not_simulated_is_not_overwritten(tmp_path: Path, room: Simulated) -> None:
+    real = tmp_path / "scan-001.ply"
+    real.write_text("a real scan")
+    with pytest.raises(ValueError, match=r"scan-001\.ply exists and may be a real scan"):
+        module.write_simulated(tmp_path, room)
+    assert [path.name for path in tmp_path.iterdir()] == ["scan-001.ply"]
+    assert real.read_text() == "a real scan"
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [

@@ -186,11 +186,20 @@ def simulate(
 def write_simulated(folder: Path, made: Simulated) -> Path:
     """Write scans as `scan-000.ply` and so on, and what is known of them as `scene.json`.
 
-    If the folder has a `scene.json`, its further scans are removed.
+    If the folder has a `scene.json`, the scans of that scene are replaced or removed.
+
+    Raises:
+        ValueError: the folder has a scan of such a name but no `scene.json`.
     """
     check_folder("folder", folder)
     scene = folder / "scene.json"
     names = [f"scan-{k:03d}.ply" for k in range(len(made.clouds))]
+    taken = [folder / name for name in names if (folder / name).exists()]
+    if taken and not scene.is_file():
+        raise ValueError(
+            f"{taken[0]} exists and may be a real scan, because {folder} has no scene.json: "
+            "choose another folder"
+        )
     for name, cloud in zip(names, made.clouds, strict=True):
         write_cloud(folder / name, Cloud(cloud.points.float()))
     further = (folder / f"scan-{k:03d}.ply" for k in itertools.count(len(names)))
