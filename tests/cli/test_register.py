@@ -409,6 +409,22 @@ def test_scales_that_differ_name_the_option(
     assert re.search("^next .*--scale FACTOR", capsys.readouterr().out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("size", "given", "said"),
+    [(1000, "0.1", "0.001"), (1000, "1", "0.001"), (1 / 0.3048, "1", "0.3048"), (1, "0.01", "1")],
+)
+def test_a_suggested_scale_replaces_the_given_one(
+    scans: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, size: float, given: str, said: str
+) -> None:
+    def doubted(*clouds: object, **options: Any) -> Alignment:
+        return replace(aligned(*clouds, **options), confidence=0.1, overlap=0.1)
+
+    monkeypatch.setattr(runner, "register", doubted)
+    write_cloud("other unit.xyz", Cloud(read_cloud(PAIR[0]).points * size))
+    assert run(["register", "other unit.xyz", "target.pcd", "--scale", given]) == 3
+    assert f"differ, use --scale {said} to convert" in capsys.readouterr().out
+
+
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registration that finds the scale 2, and takes its options seriously."""
@@ -430,6 +446,7 @@ def test_a_scale_that_is_found_is_printed_written_and_applied(
     assert run([*words, "-o", "moved.ply", "--pose", "p.json", "--report", "r.html"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^scale +2 \(standard deviation 0\.4 %", out, re.MULTILINE)
+    assert "next" not in out
     target = read_cloud("target.pcd").points
     torch.testing.assert_close(read_cloud("moved.ply").points, target, rtol=0, atol=1e-5)
     record = json.loads(Path("p.json").read_text())

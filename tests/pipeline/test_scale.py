@@ -140,6 +140,18 @@ def test_a_scale_that_matches_do_not_vote_for_is_doubted(monkeypatch):
     assert register_scaled(Cloud(points), Cloud(points), rigid).confident
 
 
+def test_a_scale_that_was_found_gets_no_warning_about_sizes(monkeypatch):
+    points = surface("hills")
+    votes = [ScaleVote(1.0, 50.0)]
+    monkeypatch.setattr("spoonful.pipeline.scale.scale_votes", lambda *_, seed: votes)
+
+    def rigid(source):
+        warnings = ("scales differ: the target is 3 times as large as the other", "low overlap")
+        return replace(at_identity(source.points, points), warnings=warnings)
+
+    assert register_scaled(Cloud(points), Cloud(points), rigid).warnings == ("low overlap",)
+
+
 def test_the_deviation_covers_scans_that_are_bent():
     points = surface("hills")
     bent = points.clone()

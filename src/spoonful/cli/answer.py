@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spoonful.pipeline.alignment import Alignment, answered, share_text, turn_of
-from spoonful.pipeline.confidence import PART, unit_ratio
+from spoonful.pipeline.confidence import PART, SCALES_DIFFER, unit_ratio
 from spoonful.pipeline.prepare import size_of
 from spoonful.pipeline.proposers import LOCAL
 from spoonful.pipeline.report import (
@@ -94,7 +94,9 @@ def show_local(console: Console, record: dict[str, Any]) -> None:
         console.print(f"  {row}")
 
 
-def next_step(found: Alignment, method: str, *, started: bool, page: Path | None) -> str:
+def next_step(
+    found: Alignment, method: str, *, started: bool, page: Path | None, scale: float | None = None
+) -> str:
     """Advice for the user; "" if the result is confident and the scales agree.
 
     Args:
@@ -102,13 +104,17 @@ def next_step(found: Alignment, method: str, *, started: bool, page: Path | None
         method: the method that was asked for.
         started: true if a pose to start from was given.
         page: the report, if one was written.
+        scale: the factor that the source was multiplied by, if one was given.
     """
     sizes = size_of(found.source.points), size_of(found.target.points)
-    ratio = unit_ratio(sizes)
-    factor = "" if ratio is None else f"{1 / ratio if sizes[0] > sizes[1] else ratio:.6g}"
+    # No units are guessed if the scale was searched for.
+    ratio = unit_ratio(sizes) if found.scale_deviation is None else None
+    factor = ""
+    if ratio is not None:
+        factor = f"{(scale or 1.0) * (1 / ratio if sizes[0] > sizes[1] else ratio):.6g}"
     if factor and found.overlap < PART and not found.confident:
-        return f"if the files' units differ, add --scale {factor} to convert the source"
-    if any(warning.startswith("scales differ") for warning in found.warnings):
+        return f"if the files' units differ, use --scale {factor} to convert the source"
+    if any(warning.startswith(SCALES_DIFFER) for warning in found.warnings):
         either = f"--scale {factor or 'FACTOR'}, or find the factor with --scale auto"
         return f"if the files' units differ, multiply the source with {either}"
     if found.confident:

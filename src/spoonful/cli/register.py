@@ -152,7 +152,9 @@ def register_command(
             line(console, "note", advice, "dim")
         if outputs.not_kept:
             line(console, "not kept", f"{', '.join(outputs.not_kept)} ({output})", "yellow")
-        advice = next_step(found, method, started=init is not None, page=report)
+        advice = next_step(
+            found, method, started=init is not None, page=report, scale=request.factor
+        )
         if advice:
             line(console, "next", advice, "bold")
     if outputs.failures:

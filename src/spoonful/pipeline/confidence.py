@@ -54,11 +54,15 @@ _UNITS = {
     10.0: "millimetres and centimetres",
     25.4: "millimetres and inches",
     2.54: "centimetres and inches",
-    39.37: "inches and metres",
-    3.2808: "feet and metres",
+    1 / 0.0254: "inches and metres",
+    1 / 0.3048: "feet and metres",
     304.8: "millimetres and feet",
     12.0: "inches and feet",
 }
+
+
+SCALES_DIFFER = "scales differ"
+"""The beginning of the warning that one scan is much larger."""
 
 
 class FitStatistics(NamedTuple):
@@ -311,7 +315,7 @@ def warnings_of(
         if fit.share < PART and (known := unit_ratio(sizes)):
             what = f"perhaps {_UNITS[known]}: convert both to one unit first"
         found.append(
-            f"scales differ: the {larger} is {_times(ratio)} times as large as the other; {what}"
+            f"{SCALES_DIFFER}: the {larger} is {_times(ratio)} times as large as the other; {what}"
         )
     for name, scan in (("source", pair.source), ("target", pair.target)):
         count = len(scan.points)

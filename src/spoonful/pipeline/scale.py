@@ -23,6 +23,7 @@ from spoonful.geometry import Similarity, rotation_from_vector, similarity
 from spoonful.icp import FEWEST, tukey
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT, Alignment
+from spoonful.pipeline.confidence import SCALES_DIFFER
 from spoonful.pipeline.field import DAMPING
 from spoonful.pipeline.polish import some_of
 from spoonful.pipeline.prepare import (
@@ -256,7 +257,9 @@ def register_scaled(
         known = other.surface.rmse < _UNIT_WORSE * found.surface.rmse
         found, scale = (other, unit) if known else (found, scale)
     notes = [f"scale {scale:.6g}: {UNIT_RATIOS[unit]}"] if known else []
-    right, warnings = support(scale), [*found.warnings]
+    right = support(scale)
+    # The sizes of scans are no reason to doubt a scale that was searched for.
+    warnings = [each for each in found.warnings if not each.startswith(SCALES_DIFFER)]
     if right < CONFIDENT:
         warnings.append(f"more matches agree with a scale of about {votes[0].scale:.3g}")
     if refined.free:
