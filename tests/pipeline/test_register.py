@@ -278,6 +278,8 @@ def test_other_mistakes_are_named(scans):
     many = lumpy(40_000, 1)
     with pytest.raises(ValueError, match=r"voxel 1e-05 is too small: the target has .* Use 0\.0"):
         register(cloud, many, voxel=1e-5)
+    with pytest.raises(ValueError, match=r"target has .* Use 0\.0"):  # map coordinates
+        register(cloud, many.double() + 5.4e6, voxel=1e-5)
     with pytest.raises(ValueError, match="init"):
         register(cloud, cloud, init=Pose(2 * torch.eye(3), torch.zeros(3)))
     with pytest.raises(ValueError, match="init must be a matrix of numbers, 4 rows of 4"):

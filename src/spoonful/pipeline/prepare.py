@@ -272,7 +272,7 @@ def _check_voxel(voxel: float, clouds: tuple[Tensor, Tensor], generator: torch.G
     counts = [_occupied(points, voxel) for points in clouds]
     if max(counts) > _MOST_ASKED:
         which = "source" if counts[0] > counts[1] else "target"
-        need = max(_edge(points, _MOST_ASKED) for points in clouds)
+        need = max(_edge(points - points.mean(0), _MOST_ASKED) for points in clouds)
         apt = choose_voxel(*clouds, generator)
         raise ValueError(
             f"voxel {voxel:.3g} is too small: the {which} has {max(counts):,} of them, and the "
@@ -305,7 +305,7 @@ def chosen(count: int, most: int, generator: torch.Generator) -> Tensor:
 
 
 def _edge(points: Tensor, count: int) -> float:
-    """The edge of a grid on which the points occupy about `count` cells."""
+    """The edge of a grid on which the points, centred, occupy about `count` cells."""
     reach = float(points.abs().amax()) * 2
     points = points - points.amin(0)
     sides = points.amax(0).tolist()
