@@ -230,10 +230,14 @@ def test_a_mesh_stays_a_mesh(scans: Path) -> None:
         assert torch.equal(found.colors[found.faces], colors[faces])
 
 
-def test_a_small_cloud_brought_to_map_coordinates_keeps_its_digits(scans: Path) -> None:
+def test_a_small_cloud_brought_to_map_coordinates_keeps_its_digits(
+    scans: Path, capsys: Any
+) -> None:
     far = torch.tensor([500_123.0, 5_400_321.0, 120.0], dtype=torch.float64)
     write_cloud("map.xyz", Cloud(box() + far))
     assert run(["register", PAIR[0], "map.xyz", "-o", "aligned.ply"]) == 0
+    # A point that is near one scan is far from the other.
+    assert "--origin" not in capsys.readouterr().out
     after = read_cloud("aligned.ply").points
     assert after.dtype == torch.float64
     torch.testing.assert_close(after, box() + far, atol=1e-5, rtol=0)

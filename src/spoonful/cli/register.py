@@ -28,7 +28,7 @@ from spoonful.pipeline.lengths import UNITS
 from spoonful.pipeline.runner import Request, run
 
 DOUBTFUL = 3
-# Translations beyond this, in any unit, are probably those of map coordinates.
+# Coordinates beyond this, in any unit, are probably those of a map.
 LARGE = 1e5
 TAKES_MORE = {"allow_extra_args": True}  # to say what to type instead
 PER_PAIR = "register takes two files; for many pairs type: spoonful batch pairs.csv --out results"
@@ -145,7 +145,10 @@ def register_command(
             line(console, "note", f"made the folder {folder}", "dim")
         if origin:
             show_local(console, outputs.record)
-        elif float(found.pose.translation.abs().max()) > LARGE:
+        elif float(found.pose.translation.abs().max()) > LARGE and all(
+            float(cloud.points.mean(0).abs().max()) > LARGE
+            for cloud in (found.source, found.target)
+        ):
             advice = (
                 "the coordinates are large: --origin auto also gives the pose about a near point"
             )
