@@ -66,18 +66,20 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
         comma = ";" if ";" in text.partition("\n")[0] else ","
         # newline="": the csv module handles line breaks within quotes.
         lines = io.StringIO(text, newline="")
-        rows = list(csv.DictReader(lines, delimiter=comma, skipinitialspace=True))
-    except (UnicodeDecodeError, csv.Error) as error:
+        table = csv.DictReader(lines, delimiter=comma, skipinitialspace=True)
+        rows, names = list(table), [name for name in table.fieldnames or () if name]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a CSV file in UTF-8: save it as CSV UTF-8") from None
+    except csv.Error as error:
         raise ValueError(f"{path}: not a CSV file: {error}") from None
-    if not rows:
-        raise ValueError(f"{path}: it has no pairs; write one per line below source,target")
-    names = [name for name in rows[0] if name]
     missing = [name for name in ("source", "target") if name not in names]
-    if missing:
+    if names and missing:
         raise ValueError(
             f"{path}: its first line must name the columns source and target, "
             f"and may name id and init; it names {', '.join(names)}"
         )
+    if not rows:
+        raise ValueError(f"{path}: it has no pairs; write one per line below source,target")
     requests: dict[str, Request] = {}
     for i, row in enumerate(rows, start=1):
         cells = {name: (row.get(name) or "").strip() for name in ("id", "source", "target", "init")}
