@@ -549,6 +549,28 @@ def test_tables_in_a_folder_are_scans_only_if_there_are_no_others(tmp_path: Path
     assert tables_left_out([tmp_path, scans[0]]) == tables
 
 
+def test_hidden_files_in_a_folder_are_no_scans(tmp_path: Path) -> None:
+    scans = [tmp_path / "a.ply", tmp_path / "b.ply"]
+    for path in scans:
+        write_cloud(path, Cloud(torch.rand(50, 3)))
+    for name in ("._a.ply", ".notes.txt"):  # as macOS writes them
+        (tmp_path / name).write_bytes(b"\0\5\x16\7")
+    assert list_scans([tmp_path]) == scans
+    assert tables_left_out([tmp_path]) == []
+
+
+def test_a_scan_without_a_surface_is_named_once(tmp_path: Path) -> None:
+    few, same = tmp_path / "few.ply", tmp_path / "same.ply"
+    write_cloud(few, Cloud(torch.rand(2, 3)))
+    write_cloud(same, Cloud(torch.ones(50, 3)))
+    for path, reason in (
+        (few, "it needs three finite points or more, got 2"),
+        (same, "it has all its 50 points in one place"),
+    ):
+        with pytest.raises(ValueError, match=f"{path.name}: {reason}$"):
+            read_scan(ReadJob("name", str(path), str(tmp_path / "stored.pt"), 0))
+
+
 def test_a_full_disk_stops_the_run_and_is_no_unreadable_scan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,12 @@ def tables_left_out(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 def _inside(folder: Path) -> tuple[list[Path], list[Path]]:
     """The scans in a folder, and the tables, which may be notes; each in natural order."""
-    files = [path for path in folder.iterdir() if path.suffix.lower() in FORMATS if path.is_file()]
+    # Hidden files are no scans: macOS writes ._scan.ply beside scan.ply on other systems' disks.
+    files = [
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in FORMATS and path.is_file() and not path.name.startswith(".")
+    ]
     tables = [path for path in files if path.suffix.lower() in _TABLES]
     own = [path for path in files if path.suffix.lower() not in _TABLES]
     return sorted(own, key=_natural), sorted(tables, key=_natural)

@@ -106,9 +106,9 @@ def read_scan(job: ReadJob) -> Row:
     generator = torch.Generator().manual_seed(job.seed)
     cloud = as_cloud(job.source, name=job.source, seed=job.seed)
     if len(cloud) < 3:
-        raise ValueError(f"{job.source} must have at least three finite points, got {len(cloud)}")
+        raise ValueError(f"{job.source}: it needs three finite points or more, got {len(cloud)}")
     if not bool((cloud.points != cloud.points[0]).any()):
-        raise ValueError(f"{job.source} has all its {len(cloud)} points in one place")
+        raise ValueError(f"{job.source}: it has all its {len(cloud)} points in one place")
     points, notes = len(cloud), notes_of({job.id: cloud})
     cloud = thinned(cloud, generator)
     edges = suitable_edges(cloud.points, generator)
