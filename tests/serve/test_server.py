@@ -309,6 +309,10 @@ def test_what_is_no_form_with_two_files_is_refused(server: Site, files: Files) -
     )  # fmt: skip
     text = server.post({"source": files["source"]}, {"target": "text"})
     assert text.status_code == 400
+    typo = server.post(files, {"voxle": "5mm"})
+    assert (typo.status_code, typo.json()["error"]) == (
+        400, "There is no option voxle, only method, voxel, unit, scale.",
+    )  # fmt: skip
     three = server.post(files | {"third": files["source"]})
     assert three.status_code == 400
     assert httpx.get(url).status_code == 405

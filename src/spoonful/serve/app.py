@@ -280,6 +280,10 @@ class Server:
             raise HTTPException(415, "Send a form with the files source and target.")
         try:
             async with request.form(max_files=2, max_fields=len(FIELDS)) as form:
+                for name in form:
+                    if name not in ("source", "target", *FIELDS):
+                        known = ", ".join(FIELDS)
+                        raise HTTPException(400, f"There is no option {name[:50]}, only {known}.")
                 # Not before the form is complete: slow clients do not use the disk.
                 made = tempfile.TemporaryDirectory(dir=self.folder, prefix="upload-")
                 folder = Path(held.enter_context(made))
