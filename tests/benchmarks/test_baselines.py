@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,27 +26,34 @@ def script():
     return load_benchmark("baselines")
 
 
-@pytest.fixture
-def folder(script, tmp_path, monkeypatch):
-    """What a run leaves behind: two methods on an item or two, a search, a time."""
-    monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The files of a run: two methods on an item or two, a search, a time."""
+    path = tmp_path_factory.mktemp("measured")
     corpus = shapes(1024)
     for name in ("identity", "icp"):
         for protocol in ("rpm-crop", "dcp-clean"):
             card = replace(protocols.get(protocol), points=512)
             found = evaluate(methods.get(name), card, corpus, limit=2, chamfer=False)
-            found.save(tmp_path / "results" / f"{name}-{protocol}.json")
+            found.save(path / "results" / f"{name}-{protocol}.json")
             if name == "icp":
-                found.save(tmp_path / "times" / f"{name}-{protocol}.json")
+                found.save(path / "times" / f"{name}-{protocol}.json")
     search = {"items": 9, "trials": 3, "winner": 0, "finalists": [], "protocol": "rpm-crop"}
     search |= {"score_published": 2.0, "score_tuned": 2.0}
     settings = {"iterations": 30, "max_distance": 0.5}
     text = Tuned("icp", settings, search).as_json()
-    (tmp_path / "tuned").mkdir()
-    (tmp_path / "tuned" / "icp@rpm-crop.json").write_text(text)
+    (path / "tuned").mkdir()
+    (path / "tuned" / "icp@rpm-crop.json").write_text(text)
     about = {"processor": "a fast one", "device": "a GPU", "libraries": "open3d 0.19.0"}
-    (tmp_path / "machine.json").write_text(json.dumps(about))
-    return tmp_path
+    (path / "machine.json").write_text(json.dumps(about))
+    return path
+
+
+@pytest.fixture
+def folder(measured, tmp_path, monkeypatch):
+    """A copy of the run's files, for a test to change."""
+    monkeypatch.setattr(presets, "FOLDER", tmp_path / "presets")
+    return shutil.copytree(measured, tmp_path, dirs_exist_ok=True)
 
 
 def collected(script, folder, **how):
