@@ -549,6 +549,13 @@ def test_tables_in_a_folder_are_scans_only_if_there_are_no_others(tmp_path: Path
     assert tables_left_out([tmp_path, scans[0]]) == tables
 
 
+def test_a_table_beside_a_single_scan_is_named(tmp_path: Path) -> None:
+    write_cloud(tmp_path / "a.xyz", Cloud(torch.rand(50, 3)))
+    write_cloud(tmp_path / "b.csv", Cloud(torch.rand(50, 3)))
+    with pytest.raises(ValueError, match=r"got 1; not taken for scans: b\.csv; name tables"):
+        list_scans([tmp_path])
+
+
 def test_hidden_files_in_a_folder_are_no_scans(tmp_path: Path) -> None:
     scans = [tmp_path / "a.ply", tmp_path / "b.ply"]
     for path in scans:

@@ -41,7 +41,9 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
             found += _listed(given) or [given]
     unique = list({path.resolve(): path for path in found}.values())
     if len(unique) < 2:
-        raise ValueError(f"give at least two scans, got {len(unique)}")
+        left = ", ".join(path.name for path in tables_left_out(inputs)[:_NAMED])
+        more = f"; not taken for scans: {left}; name tables to add them" if left else ""
+        raise ValueError(f"give at least two scans, got {len(unique)}{more}")
     return unique
 
 
