@@ -502,6 +502,11 @@ def test_doubts_name_the_pair_between_two_groups() -> None:
     assert "0.75" in found[1]
 
 
+def test_doubts_name_pairs_whose_sizes_differ_too_much() -> None:
+    assert "1 pair was not tried" in doubts_of([["a"], ["b"]], [], {}, skipped=1)[1]
+    assert len(doubts_of([["a", "b"]], [], {}, skipped=1)) == 0
+
+
 def test_a_voxel_has_the_mean_point_and_colour() -> None:
     def cloud(points: Tensor, color: int) -> Cloud:
         return Cloud(points, colors=torch.full(points.shape, color, dtype=torch.uint8))

@@ -209,7 +209,7 @@ def _align(
         copies=copies,
         skipped=skipped,
         spacing=usual / 2,
-        doubts=[*failures, *alike, *doubts_of(groups, pairs, unreadable)],
+        doubts=[*failures, *alike, *doubts_of(groups, pairs, unreadable, skipped)],
         notes=[note for row in scans.values() for note in row.get("notes", ())],
         seconds=time.perf_counter() - began,
     )

@@ -97,7 +97,10 @@ def deviations(covariance: Tensor) -> Deviation:
 
 
 def doubts_of(
-    groups: Sequence[Sequence[str]], pairs: Sequence[PairResult], unreadable: Mapping[str, str]
+    groups: Sequence[Sequence[str]],
+    pairs: Sequence[PairResult],
+    unreadable: Mapping[str, str],
+    skipped: int = 0,
 ) -> list[str]:
     """The reasons to doubt a result, one sentence each, with the scans' names."""
     found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
@@ -106,6 +109,12 @@ def doubts_of(
             f"the scans are in {len(groups)} groups that no trusted pair connects: if they show "
             "the same object or place, add scans between them"
         )
+        if skipped:
+            count = "1 pair was" if skipped == 1 else f"{skipped} pairs were"
+            found.append(
+                f"{count} not tried, because the scans differ too much in size: if their units "
+                "differ, convert the files to one unit, or use --scale auto"
+            )
         near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
             found.append(
