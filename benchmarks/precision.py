@@ -17,7 +17,6 @@ C the stated covariance. If C is right, the median is 0.94, and 90 % are below 1
 from __future__ import annotations
 
 import argparse
-import itertools
 import sys
 import tempfile
 import zlib
@@ -39,7 +38,7 @@ from spoonful.geometry import Pose, nearest_rotation
 from spoonful.pipeline import register
 
 SETS = ("3dmatch", "3dlomatch", "bunny", "pairs", "room 40%", "room 30%", "lumps", "simulated")
-# Sets of pairs of the same scans, and how their names end.
+# Sets with pairs of the same scans.
 LOOPS = ("3dmatch", "bunny")
 
 
@@ -123,8 +122,8 @@ def aligned(kind: str, scans: list) -> list[tuple[str, float]]:
 
 def rows_of(what: str, values: list[tuple[str, float]]) -> list[list[str]]:
     rows = []
-    for kind, group in itertools.groupby(values, key=lambda each: each[0]):
-        own = np.array([value for _, value in group])
+    for kind in dict.fromkeys(kind for kind, _ in values):
+        own = np.array([value for other, value in values if other == kind])
         parts = [f"{np.median(own):.2f}", f"{np.quantile(own, 0.9):.2f}"]
         rows.append([what, kind, str(len(own)), *parts])
     return rows
@@ -146,10 +145,12 @@ def main() -> None:
     text = table(["errors of", "scans", "number", "median", "90 %"], lines)
     print(text)
     if options.save:
+        command = " ".join(sys.argv[1:]).replace(str(options.data), "SCANS")
         path = save(
             "precision-cpu.md",
-            "# Precision\n\nErrors in units of the standard deviations that are stated. If these "
-            "are right, the median is 0.94, and 90 % are below 1.33. The head of the script says "
+            f"# Precision\n\n`python benchmarks/precision.py {command}`\n\nErrors in units of the "
+            "standard deviations that are stated. If these are right, the median is 0.94, and 90 % "
+            "are below 1.33. The head of the script says "
             f"what the rows are.\n\n{machine('cpu')}\n\n{text}\n",
         )
         print(f"wrote {path}")
