@@ -29,7 +29,6 @@ from torch import Tensor
 from torch.autograd import Function
 
 from spoonful.geometry.autodiff import applier
-from spoonful.geometry.checks import all_known
 from spoonful.geometry.exact import matmul3, matvec3
 from spoonful.geometry.moments import Moments
 from spoonful.geometry.plan import Form
@@ -103,16 +102,12 @@ class _Refinement(Function):
             at_u, v = matvec3(R, at_u), matvec3(R, v)
         d_P = (at_u.unsqueeze(-1) * v.unsqueeze(-2)).sum(-3)
         d_start = turned(start, at_start) / 2
-        found = (rotations.flatten(-3), *(d.flatten(-2) for d in (d_H, d_P, d_start)))
-        sound = torch.cat(found, dim=-1).isfinite()
-        if not all_known(sound):
-            # No gradient for a rotation that is NaN, nor from a chain that overflows. (One that is
-            # given NaN or inf keeps it.)
-            given = gradient.flatten(-3).isfinite().all(-1)
-            sound = sound.all(-1) | (~given & rotations.flatten(-3).isfinite().all(-1))
-            d_H, d_P, d_start = (
-                torch.where(sound[..., None, None], d, 0) for d in (d_H, d_P, d_start)
-            )
+        # No gradient for a rotation that is NaN, nor from a chain that overflows. (A chain that is
+        # given NaN or inf keeps it.)
+        sound = ~_finite(gradient).all(-1)
+        sound = sound | (_finite(d_H) & _finite(d_P) & _finite(d_start))
+        sound = (sound & _finite(rotations).all(-1))[..., None, None]
+        d_H, d_P, d_start = (torch.where(sound, d, 0) for d in (d_H, d_P, d_start))
         return d_H, d_P, d_start, None, None
 
     @staticmethod
@@ -142,6 +137,11 @@ class _Chain(NamedTuple):
     v: Tensor  # vee(R^T H)
     T: Tensor  # how the assembled rotation follows u
     J: Tensor  # how it follows the rotation it started from
+
+
+def _finite(matrices: Tensor) -> Tensor:
+    """(...) which of the matrices (..., 3, 3) are finite."""
+    return matrices.isfinite().all(-1).all(-1)
 
 
 def _linearise(H: Tensor, P: Tensor, start: Tensor, rotations: Tensor, form: str) -> _Chain:
