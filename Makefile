@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-JOBS   ?= 3
+JOBS   ?= 4
 FAST_JOBS ?= 2
 DEMO   := $(VENV)/.ready-demo
 DEV    := $(VENV)/.ready-dev
@@ -26,7 +26,7 @@ demo: $(DEMO)
 	$(BIN)/spoonful demo --out demo
 
 # mypy runs beside the tests. The slow tests wait at times, for servers and processes: so `unit` has
-# one process more than two cores. The fast tests do not wait, and a third process would cost more
+# more processes than two cores. The fast tests do not wait, and a third process would cost more
 # than it saves, because each imports torch and collects all tests.
 check: lint
 	+@$(MAKE) --no-print-directory -j 2 types fast
