@@ -12,6 +12,8 @@ from spoonful.align.result import Aligned, deviations
 from spoonful.align.scans import load_surface
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index
+from spoonful.pipeline.alignment import Deviation
+from spoonful.pipeline.report import deviation_text
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -172,12 +174,8 @@ def _facts(found: Aligned, typical: dict[str, float], unit: str) -> list[Fact]:
     spread = [deviations(found.covariances[name]) for name in found.poses]
     if typical:
         facts.append(Fact("Median residual", sorted(typical.values())[len(typical) // 2], unit))
-        facts.append(
-            Fact("Largest standard deviation, turn", max(each.degrees for each in spread), "°")
-        )
-        facts.append(
-            Fact("Largest standard deviation, shift", max(each.length for each in spread), unit)
-        )
+        worst = Deviation(*(max(values) for values in zip(*spread, strict=True)))
+        facts.append(Fact("Precision at worst (1 sigma)", deviation_text(worst, unit)))
     return [*facts, Fact("Time", found.seconds, "s")]
 
 

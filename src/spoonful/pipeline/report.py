@@ -15,7 +15,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index
-from spoonful.pipeline.alignment import Alignment, answered, share_text, turn_of
+from spoonful.pipeline.alignment import Alignment, Deviation, answered, share_text, turn_of
 from spoonful.view import (
     CloudLayer,
     ColorScale,
@@ -218,7 +218,16 @@ def precision_text(alignment: Alignment, unit: str) -> str:
     """The standard deviations of turn and shift; "" if there is no pose, or they are not known."""
     if not answered(alignment) or alignment.deviation is None:
         return ""
-    degrees, length = alignment.deviation
+    return deviation_text(alignment.deviation, unit)
+
+
+def deviation_text(deviation: Deviation, unit: str) -> str:
+    """Standard deviations for reading.
+
+    >>> deviation_text(Deviation(0.08421, 0.004812), "m"), deviation_text(Deviation(0.0, 0.5), "")
+    ('0.084° and 0.0048 m', '0.5')
+    """
+    degrees, length = deviation
     parts = [f"{degrees:.2g}°"] if degrees else []
     return " and ".join([*parts, f"{length:.2g} {unit}".rstrip()])
 
