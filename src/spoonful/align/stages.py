@@ -27,7 +27,7 @@ from spoonful.pipeline.batches import run_jobs, stamp
 from spoonful.pipeline.parts import Job, Row
 from spoonful.version import __version__
 
-# All pairs of so many scans are tried; of more, for each scan those with the most similar ones.
+# Up to this many scans all pairs are tried; of more, each scan with this many similar ones.
 ALL_PAIRS = 30
 SIMILAR = 8
 

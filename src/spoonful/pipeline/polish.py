@@ -22,7 +22,7 @@ _POINTS = 8000
 _SETTLED = 1e-4
 # How far apart points of the clouds themselves may be, in voxels.
 _REACH = 0.5
-# The common surface is divided into at least so many cells.
+# The least number of cells that the common surface is divided into.
 _CELLS = 20
 
 
