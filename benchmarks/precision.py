@@ -70,8 +70,8 @@ def registered(root: Path, sets: Sequence[str], count: int) -> tuple[list[tuple[
             continue
         assert found.covariance is not None
         truth = pose_of(pair.truth)
-        errors.append((pair.kind, size(small_motion(truth.inverse().compose(found.pose)),
-                                       found.covariance)))  # fmt: skip
+        error = small_motion(truth.inverse().compose(found.pose))
+        errors.append((pair.kind, size(error, found.covariance)))
         if pair.kind in LOOPS:
             # Of the source as it was before it was turned.
             turn = truth.inverse().compose(pose_of(given.truth))
