@@ -77,10 +77,10 @@ def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)
     assert matches.normals is not None
     common, onto, normals = (x[kept] for x in (source, matches.points[0], matches.normals[0]))
-    return plane_covariance(common, onto, normals, pose.at(0), groups=cells_of(common))
+    return plane_covariance(common, onto, normals, pose.at(0), groups=_cells(common))
 
 
-def cells_of(points: Tensor) -> Tensor:
+def _cells(points: Tensor) -> Tensor:
     """The number of each point's cell, (N,). Cells are cubes, as large as `_CELLS` allows."""
     places = (points - points.amin(0)) / (points.amax(0) - points.amin(0)).max().clamp_min(1e-9)
     for count in (4, 8, 16, 32):
