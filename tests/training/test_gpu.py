@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from spoonful.training import build, train
 from spoonful.training.distributed import Group
 from spoonful.training.graphed import GraphedForward, GraphedSteps
 from spoonful.training.pairs import TrainingPairs
+from spoonful.training.progress import Display
 from spoonful.training.step import Stepper
 from spoonful.training.validation import validate
 from training.small import blobs, small
@@ -44,6 +47,15 @@ def test_replayed_steps_are_usual_steps(tmp_path, run):
     )
     for name in ("rotation_degrees", "translation"):
         assert graph.last[name] == pytest.approx(usual.last[name], rel=1e-2), name
+
+
+def test_progress_shows_losses_that_are_read(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(Display, "step", lambda self, done, total, loss, *pace: shown.append(loss))
+    config = small("runtime.device=cuda", "budget.steps=120")
+    train(config, corpus=blobs(400), out=tmp_path / "run")
+    assert shown
+    assert not any(map(math.isnan, shown))
 
 
 def test_perturbed_starts_differ_from_replay_to_replay():

@@ -307,7 +307,7 @@ class Trainer:
         """Take the remaining steps of an epoch; returns why the run is to stop, or None."""
         progress = self.progress
         began = looked = time.monotonic()
-        first = progress.step
+        first, before = progress.step, len(progress.losses)
         self._epoch_start = self.pairs.generator.get_state()
         for batch in self.pairs.epoch(skip=progress.in_epoch):
             step_began = time.monotonic()
@@ -319,9 +319,11 @@ class Trainer:
             if slow or len(self._queue) >= _LOOK:
                 looked = time.monotonic()
                 self._look(wait=False)
-                pace = self._pace(time.monotonic() - began, progress.step - first)
-                loss = _mean(progress.losses[-_LOOK:])
-                self.display.step(progress.step, progress.total, loss, *pace)
+                seen = len(progress.losses) - before  # fewer than were started on a GPU
+                if seen:
+                    pace = self._pace(time.monotonic() - began, seen)
+                    loss = _mean(progress.losses[-_LOOK:])
+                    self.display.step(progress.step, progress.total, loss, *pace)
             if progress.step == progress.total:
                 break
             why = self._why_stop(limit, stop, time.monotonic() - step_began)
