@@ -187,7 +187,7 @@ def test_robust_fits_agree_with_the_composite(fit, loss, dtype, points):
 
 
 @gpu
-def test_a_robust_fit_allocates_its_factors_and_nothing_else_of_the_size_of_the_cloud():
+def test_a_robust_fit_allocates_its_factors_and_scaled_weights_and_little_else():
     source, target, weights, _ = draw(torch.float32, (), 1_000_000, device="cuda")
     robust_similarity(source, target, weights, noise=0.1, rounds=2)
     torch.cuda.synchronize()
@@ -196,7 +196,7 @@ def test_a_robust_fit_allocates_its_factors_and_nothing_else_of_the_size_of_the_
     before = torch.cuda.memory_stats()["requested_bytes.all.current"]
     found = robust_similarity(source, target, weights, noise=0.1, rounds=2)
     asked = torch.cuda.memory_stats()["requested_bytes.all.peak"] - before
-    assert asked < 1.2 * found.weights.nbytes
+    assert asked < 2.1 * found.weights.nbytes
 
 
 def recorded_in_silence(step):

@@ -178,7 +178,10 @@ def _robust(
 
 
 def _about_one(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Weights (..., N) times a power of two for each cloud, so that no sum of them is 0 or inf."""
+    """Weights (..., N) times a power of two for each cloud, so that no sum of them is 0 or inf.
+
+    On a GPU they are a copy in any case, since looking at their values would stop it.
+    """
     size = weights.detach() if mask is None else torch.where(mask, weights.detach(), 0)
     size = size.amax(-1, keepdim=True)
     usual = (size == 0) | ((size > 1e-9) & (size < 1e9))
