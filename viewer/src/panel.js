@@ -25,7 +25,8 @@ const counted = (count) => count.toLocaleString("en");
 
 /** "21,712 points", or "50,000 of 1,204,113 points" if only some are shown. */
 function shownOf(count, total, noun) {
-  return `${counted(count)}${total > count ? ` of ${counted(total)}` : ""} ${noun}`;
+  const all = Math.max(count, total);
+  return `${counted(count)}${total > count ? ` of ${counted(total)}` : ""} ${noun}${all === 1 ? "" : "s"}`;
 }
 
 const MANY = 8;
@@ -53,7 +54,7 @@ export function layerList(things, onChange) {
       box,
       swatch,
       h("span", { class: "name" }, layer.name),
-      h("span", { class: "count" }, shownOf(count, layer.total, layer.points ? "points" : "lines")),
+      h("span", { class: "count" }, shownOf(count, layer.total, layer.points ? "point" : "line")),
     );
   });
   const paint = (by) => {
