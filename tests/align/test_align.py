@@ -507,6 +507,30 @@ def test_doubts_name_pairs_whose_sizes_differ_too_much() -> None:
     assert len(doubts_of([["a", "b"]], [], {}, skipped=1)) == 0
 
 
+def test_a_lone_scan_of_any_size_does_not_stop_the_output(tmp_path: Path) -> None:
+    points = 1e30 * torch.rand(9, 3, dtype=torch.float64)
+    write_cloud(tmp_path / "far.ply", Cloud(points))
+    found = Aligned(
+        files={"far": tmp_path / "far.ply"},
+        groups=[["far"]],
+        poses={"far": Pose.identity(dtype=torch.float64)},
+        scales={"far": 1.0},
+        covariances={"far": torch.zeros(6, 6, dtype=torch.float64)},
+        centers={"far": points.mean(0)},
+        surfaces={},
+        pairs=[],
+        unreadable={},
+        copies={},
+        skipped=0,
+        spacing=0.01,
+        doubts=[],
+        notes=[],
+        seconds=0.0,
+    )
+    write(found, tmp_path / "out")
+    assert (tmp_path / "out" / "poses.json").exists()
+
+
 def test_a_voxel_has_the_mean_point_and_colour() -> None:
     def cloud(points: Tensor, color: int) -> Cloud:
         return Cloud(points, colors=torch.full(points.shape, color, dtype=torch.uint8))

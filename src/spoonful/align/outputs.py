@@ -77,7 +77,7 @@ def write(
                 found.files[name], folder / "scans" / name, found.poses[name], found.scales[name]
             )
             files.add(scan)
-            if name not in found.copies:
+            if len(group) > 1 and name not in found.copies:
                 parts.append(voxel_mean([cloud], spacing))
         if len(group) > 1:
             merged = folder / ("merged.ply" if k == 1 else f"merged-{k}.ply")
