@@ -60,7 +60,8 @@ class Aligned:
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
         copies: files with the same content as another file, and the name of that scan.
-        skipped: the number of pairs not tried because the scans differ too much in size.
+        skipped: the number of pairs not tried because the scans differ too much in size, or one has
+            too few points.
         spacing: half the median edge of the grids, in the files' unit.
         doubts: the reasons to doubt the result, one sentence each.
         notes: remarks on scans, such as points that were dropped, one sentence each.
@@ -112,8 +113,9 @@ def doubts_of(
         if skipped:
             count = "1 pair was" if skipped == 1 else f"{skipped} pairs were"
             found.append(
-                f"{count} not tried, because the scans differ too much in size: if their units "
-                "differ, convert the files to one unit, or use --scale auto"
+                f"{count} not tried, because the scans differ too much in size or one has too "
+                "few points: if their units differ, convert the files to one unit, or use "
+                "--scale auto"
             )
         near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
