@@ -730,6 +730,25 @@ def test_the_folder_is_held_while_the_command_writes_until_ctrl_c(
     assert capsys.readouterr().err == "stopped; run the same command to resume\n"
 
 
+def test_the_page_names_the_command_with_all_that_changes_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spoonful.cli import align as command
+
+    def write(found: object, out: Path, **options: object) -> list[Path]:
+        assert options["command"] == ["spoonful", *arguments]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "align", lambda *files, **options: None)
+    monkeypatch.setattr(command, "write", write)
+    for k in range(2):
+        write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
+    out = tmp_path / "out"
+    arguments = ["align", str(tmp_path), "--out", str(out), "--order", "any"]
+    arguments += ["--up", "y", "--voxel", "0.2", "--unit", "mm", "--seed", "5", "--graph"]
+    assert run(arguments) == 130
+
+
 @pytest.mark.slow
 def test_the_command_resumes_writes_and_says_what_is_doubtful(
     views: tuple[Path, dict[str, Pose], Aligned], capsys: pytest.CaptureFixture[str]

@@ -110,9 +110,13 @@ def align_command(
         typer.echo(json.dumps(work._asdict(), indent=1) if as_json else text)
         return
     command = ["spoonful", "align", *map(str, scans), "--out", str(out), "--order", order]
-    given = {"fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit}
+    given = {
+        "fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit,
+        "seed": seed,
+    }  # fmt: skip
     for name, value in given.items():
         command += [f"--{name}", str(value)] if value else []
+    command += ["--graph"] if graph else []
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description:>11}"), BarColumn(), MofNCompleteColumn(),
