@@ -232,6 +232,8 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
         ("source,target\na.ply,\n", "pair 1 has no target"),
         ("id,source,target\nx,a,b\nx,c,d\n", "pair 2 has the id 'x', which is taken"),
         ("a.ply,b.ply\n", "must name the columns source and target"),
+        ("source,target\na.ply,b.ply,p.json\n", "pair 1 has more cells .*: p.json"),
+        ('source,target\na.ply,"b.ply\nc.ply,d.ply\n', "not a CSV file: unexpected end of data"),
         ("source,target\nB\xfcro.ply,b.ply", "not a CSV file in UTF-8: save it as CSV UTF-8"),
     ],
 )

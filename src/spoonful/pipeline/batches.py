@@ -66,7 +66,7 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
         comma = ";" if ";" in text.partition("\n")[0] else ","
         # newline="": the csv module handles line breaks within quotes.
         lines = io.StringIO(text, newline="")
-        table = csv.DictReader(lines, delimiter=comma, skipinitialspace=True)
+        table = csv.DictReader(lines, delimiter=comma, skipinitialspace=True, strict=True)
         rows, names = list(table), [name for name in table.fieldnames or () if name]
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a CSV file in UTF-8: save it as CSV UTF-8") from None
@@ -86,6 +86,9 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
         for name in ("source", "target"):
             if not cells[name]:
                 raise ValueError(f"{path}: pair {i} has no {name}")
+        more = " ".join(row.get(None, ())).strip()
+        if more:
+            raise ValueError(f"{path}: pair {i} has more cells than the first line: {more}")
         files: dict[str, Any] = {
             name: str(path.parent / cells[name]) if cells[name] else ""
             for name in ("source", "target", "init")
