@@ -338,7 +338,7 @@ def test_files_that_are_too_large_are_refused(server: Site, files: Files, declar
         headers = {"Content-Type": made.headers["Content-Type"], "Accept": "application/json"}
         answer = httpx.post(f"{server.url}/register", content=pieces(), headers=headers)
     assert answer.status_code == 413
-    assert "too large: 1 MB for both together" in answer.text
+    assert "too large: 1 MB for both together" in answer.json()["error"]
     assert left(server) == []
 
 

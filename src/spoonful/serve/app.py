@@ -42,7 +42,7 @@ from spoonful.locking import LOCK, locked
 from spoonful.pipeline import METHODS
 from spoonful.pipeline.lengths import UNITS
 from spoonful.pipeline.runner import PRELOAD, Request
-from spoonful.serve.guard import Guard, TooLarge, too_large
+from spoonful.serve.guard import Guard, TooLarge, refused, too_large
 from spoonful.serve.jobs import run_limited, shown_name, suffix_of
 from spoonful.serve.limits import Limits
 from spoonful.version import __version__
@@ -380,16 +380,9 @@ def _not_stored(error: Exception) -> HTTPException:
 
 
 async def _refused(request: WebRequest, error: Exception) -> Response:
-    """Answer with an error: JSON if the client accepts it, else one line of text."""
+    """Answer with an error."""
     assert isinstance(error, HTTPException)
-    if "application/json" in request.headers.get("accept", ""):
-        body: Response = JSONResponse(
-            {"error": error.detail}, error.status_code, headers=error.headers
-        )
-    else:
-        headers = dict(error.headers or {})
-        body = Response(f"{error.detail}\n", error.status_code, headers, "text/plain")
-    return body
+    return refused(error.status_code, error.detail, request.headers, error.headers)
 
 
 def _written_as(suffix: str) -> str:

@@ -9,11 +9,11 @@ request that changes something, must be this server's own.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -55,10 +55,10 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        refusal = self.refusal(Headers(scope=scope))
+        asked = Headers(scope=scope)
+        refusal = self.refusal(asked)
         if refusal is not None:
-            code, reason = refusal
-            await PlainTextResponse(f"{reason}\n", code, HEADERS)(scope, receive, send)
+            await refused(*refusal, asked, HEADERS)(scope, receive, send)
             return
 
         taken = 0
@@ -124,6 +124,15 @@ def host_of(header: str) -> str:
         return urlsplit(f"//{header}").hostname or ""
     except ValueError:
         return ""
+
+
+def refused(
+    code: int, reason: str, asked: Headers, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error response: JSON if the headers of the request accept it, else one line of text."""
+    if "application/json" in asked.get("accept", ""):
+        return JSONResponse({"error": reason}, code, headers)
+    return PlainTextResponse(f"{reason}\n", code, headers)
 
 
 def too_large(limit: int) -> str:
