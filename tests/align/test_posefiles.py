@@ -119,3 +119,13 @@ def test_missing_and_contradictory_poses_are_refused(tmp_path: Path, text: str, 
     file.write_text(text)
     with pytest.raises(ValueError, match=words):
         read_poses(file, NAMES)
+
+
+def test_poses_of_several_groups_are_refused_because_of_their_frames(tmp_path: Path) -> None:
+    file = tmp_path / "poses.json"
+    matrix = Pose.identity().matrix().tolist()
+    scans = {name: {"group": k, "T_group_scan": matrix} for k, name in enumerate(NAMES, start=1)}
+    file.write_text(json.dumps({"scans": scans}))
+    assert set(read_poses(file, NAMES[:1])) == {"a"}
+    with pytest.raises(ValueError, match="not in group 1: b c"):
+        read_poses(file, NAMES)

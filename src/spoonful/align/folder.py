@@ -138,7 +138,9 @@ def align(
     if up is not None and up not in UP:
         raise ValueError(f"up must be one of {', '.join(UP)}, got {up!r}")
     if scale and init is not None:
-        raise ValueError("init and scale='auto' cannot be used together")
+        raise ValueError(
+            "init and scale='auto' cannot be used together: leave one out, or scale the files"
+        )
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     paths = list_scans(inputs)

@@ -45,7 +45,10 @@ def read_poses(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a file with poses: it is not text") from None
-    found = _by_name(path, text) if text.lstrip().startswith("{") else _parsed(path, text, names)
+    if text.lstrip().startswith("{"):
+        found = _by_name(path, text, names)
+    else:
+        found = _parsed(path, text, names)
     poses: dict[str, Pose] = {}
     for name, pose in found:
         if name in poses and not same(poses[name], pose):
@@ -64,17 +67,27 @@ def same(one: Pose, other: Pose) -> bool:
 def _complete(path: Path, poses: dict[str, Pose] | dict[str, Path], names: Sequence[str]) -> None:
     missing = [name for name in names if name not in poses]
     if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise ValueError(f"{path}: it has no pose for {', '.join(missing[:5])}{more}")
+        raise ValueError(f"{path}: it has no pose for {_some(missing)}")
 
 
-def _by_name(path: Path, text: str) -> list[tuple[str, Pose]]:
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def _by_name(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose]]:
     """The poses of the first group of a `poses.json`."""
     try:
         scans = json.loads(text)["scans"]
         rows = [(name, s["T_group_scan"]) for name, s in scans.items() if s["group"] == 1]
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path}: not a poses.json of spoonful align") from None
+    apart = [name for name in names if name in scans and scans[name]["group"] != 1]
+    if apart:
+        raise ValueError(
+            f"{path}: each group has its own frame, and these scans are not in group 1: "
+            f"{_some(apart)}"
+        )
     return [(name, rigid_pose(matrix, f"{path}: {name}")) for name, matrix in rows]
 
 
