@@ -628,9 +628,13 @@ def test_a_list_names_scans_relative_to_its_folder(tmp_path: Path) -> None:
     listed.write_text("# scans\ns10.ply\n\ns2.ply\n")
     assert list_scans([listed]) == [tmp_path / "s10.ply", tmp_path / "s2.ply"]
     assert list_scans([tmp_path]) == [tmp_path / "s2.ply", tmp_path / "s10.ply"]
-    listed.write_text("s10.ply\ngone.ply\n")
-    with pytest.raises(FileNotFoundError, match=r"gone\.ply"):
-        list_scans([listed])
+    for text in ("s10.ply\ngone.ply\n", "gone.ply\ns10.ply\n"):
+        listed.write_text(text)
+        with pytest.raises(FileNotFoundError, match=r"gone\.ply$"):
+            list_scans([listed])
+    cloud = tmp_path / "cloud.txt"
+    cloud.write_text("x y z\n0.5 1 2\n")
+    assert list_scans([cloud, tmp_path / "s2.ply"]) == [cloud, tmp_path / "s2.ply"]
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ _NAMED = 20
 def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The scans among the inputs: files, the files of folders, and the files named in lists.
 
-    A `.txt` file whose first line names an existing file is a list: one file per line, relative
-    to the list's folder. Of a folder, all files of scans are taken; .txt, .csv and .npz only if
+    A `.txt` file whose first line names a scan is a list: one file per line, relative to the
+    list's folder. Of a folder, all files of scans are taken; .txt, .csv and .npz only if
     it has no others.
 
     Raises:
@@ -133,11 +133,12 @@ def _listed(path: Path) -> list[Path]:
     except UnicodeDecodeError:
         return []
     named = [path.parent / line for line in lines if line and not line.startswith("#")]
-    if not named or not named[0].exists():
+    if not named or not (named[0].suffix.lower() in FORMATS or named[0].exists()):
         return []
     missing = [str(file) for file in named if not file.exists()]
     if missing:
-        raise FileNotFoundError(f"{path}: it names files that do not exist: {', '.join(missing)}")
+        listed = ", ".join(missing[:_NAMED]) + (", ..." if len(missing) > _NAMED else "")
+        raise FileNotFoundError(f"{path}: it names files that do not exist: {listed}")
     return named
 
 
