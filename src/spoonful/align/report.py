@@ -44,7 +44,7 @@ def write_report(
     command: str | Sequence[str] = "",
     up: Up = "z",
 ) -> Path:
-    """Write one self-contained HTML file that shows all scans.
+    """Write one self-contained HTML file that shows up to `SCANS` scans of registered pairs.
 
     It shows each scan with a check box, a slider from the files' frames to the result, the pairs
     as lines between scans, and the distance of each point to the other scans as a colour. Groups
@@ -189,7 +189,8 @@ def _notes(found: Aligned, shown: int) -> list[str]:
     notes += found.notes
     left = len(found.poses) - len(found.copies) - shown
     if left:
-        notes.append(f"{_counted(left, 'scan')} not shown.")
+        why = f"the page has up to {SCANS} scans of registered pairs"
+        notes.append(f"{_counted(left, 'scan')} not shown: {why}.")
     return notes
 
 
