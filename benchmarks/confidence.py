@@ -43,6 +43,7 @@ from scans import SETS, Pair, Row, interval, is_right, pairs, reliability, turne
 from spoonful.data.clouds import Cloud
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose
+from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
 from spoonful.pipeline.confidence import (
@@ -52,6 +53,7 @@ from spoonful.pipeline.confidence import (
     confidence_of,
     features_of,
 )
+from spoonful.pipeline.polish import polish
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.search import Search
@@ -78,7 +80,12 @@ def example(key: str, pair: Pair) -> Example:
         search = Search(prepare(pair.source, pair.target))
         proposals = gather(search, AUTO, None)[0] + from_start(search, None)
         found = ranked(search, proposals, Pose.identity(dtype=torch.float64))
-    pose = search.pair.frame.pose_out(found.judged.pose.at(0))
+        # The pose that `register` returns.
+        frame, generator = search.pair.frame, torch.Generator().manual_seed(0)
+        points, onto = frame.source_in(pair.source.points), frame.target_in(pair.target.points)
+        judged = found.judged.pose.at(0)
+        final = polish(search.pair, points, Index(onto), judged, generator=generator)[1]
+    pose = frame.pose_out(final)
     right = is_right(pose.matrix().numpy(), pair)
     # Both sets of fragments are of one kitchen, and most of the pairs that share nothing.
     kitchen = pair.kind in ("3dmatch", "3dlomatch", "apart")

@@ -10,20 +10,18 @@ import torch
 from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
-from spoonful.geometry import Pose, random_rotation
+from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
-    Freedom,
     confidence_of,
     exactness_of,
-    freedom_of,
     most_exact_first,
     rivals_of,
     statistics_of,
-    without_free,
 )
+from spoonful.pipeline.freedom import freedom_of
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.search import Search
 
@@ -111,58 +109,42 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
 def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     agreement, common, score, equal
 ):
-    cloud = Cloud(lumpy(3000, seed=0))
+    half = lumpy(3000, seed=0) + torch.tensor([0.5, 0, 0])
+    around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
+    cloud = Cloud(torch.cat([half, half @ around.double()]))
     search = Search(prepare(cloud, cloud))
-    shifts = torch.tensor([[0.0, 0, 0], [40.0, 0, 0]])
     judged = replace(
-        search.measure(Pose(torch.eye(3).expand(2, 3, 3), shifts)),
+        search.measure(Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))),
         agreement=torch.tensor([0.75, agreement]),
         common=torch.tensor([100.0, common]),
         score=torch.tensor([1.0, score]),
     )
-    found = rivals_of(search.pair, judged)
+    found = rivals_of(search, judged)
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
 
 
-def test_free_axes_have_no_precision_and_the_others_keep_theirs():
+@pytest.mark.parametrize("furnished", [False, True])
+def test_a_rival_that_only_fits_the_walls_is_not_equal(furnished):
+    """A room turned by half a turn: its walls lie on each other, its furniture does not."""
     generator = torch.Generator().manual_seed(0)
-    rotation = random_rotation(generator=generator, dtype=torch.float64)
-    normal, *along = rotation.mT.tolist()  # the target's axes of the source's x, y and z
-    plane = Freedom(turns=(tuple(normal),), slides=tuple(map(tuple, along)))
-    some = torch.randn(6, 9, generator=generator, dtype=torch.float64)
-    # What determines the pose is the same, whatever noise says about the free axes.
-    tight = [1, 2, 3]  # two tilts and the shift along the normal
-    wanted = torch.linalg.inv((some @ some.mT)[tight][:, tight])
-    found = without_free(torch.linalg.inv(some @ some.mT), rotation, plane)
-    torch.testing.assert_close(found[tight][:, tight], wanted)
-    assert float(found[[0, 4, 5]].abs().max()) < 1e-12
-    ball = Freedom(turns=(tuple(normal), *plane.slides))
-    assert not without_free(torch.linalg.inv(some @ some.mT), rotation, ball)[:3].any()
-
-
-@pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])
-def test_a_slide_is_free_only_if_it_puts_no_surface_beside_the_other(step, free):
-    """A floor and a wall, with slabs on the floor of which only the tops are seen, from above."""
-    generator = torch.Generator().manual_seed(0)
-    x, y, u, v = 2 * torch.rand(4, 4000, generator=generator, dtype=torch.float64) - 1
-    slabs = step * (torch.sin(7 * x + 1) * torch.sin(5 * y + 2) > 0.5)
-    floor, wall = torch.stack([x, y, slabs], 1), torch.stack([0 * u + 1, u, v], 1)
-    cloud = Cloud(torch.cat([floor, wall[:2000]]))
-    found = freedom_of(Search(prepare(cloud, cloud, 0.08)), Pose.identity(dtype=torch.float64))
-    assert len(found.slides) == free
-    assert all(abs(y) > 0.99 for _, y, _ in found.slides)
-    assert not found.turns
-
-
-@pytest.mark.parametrize(("boxes", "bare"), [(0, True), (4, False)])
-def test_a_corner_without_furniture_is_bare(boxes, bare):
-    generator = torch.Generator().manual_seed(0)
-    u, v = torch.rand(2, 1500, generator=generator, dtype=torch.float64)
-    sides = [torch.stack([u, v, 0 * u], 1).roll(k, 1) for k in range(3)]
-    sides += [0.2 * side + 0.2 * k + 0.05 for k in range(boxes) for side in sides[:3]]
-    cloud = Cloud(torch.cat(sides))
-    found = freedom_of(Search(prepare(cloud, cloud, 0.06)), Pose.identity(dtype=torch.float64))
-    assert found == Freedom(bare=bare)
+    walls = torch.rand(6, 3000, 3, generator=generator, dtype=torch.float64) - 0.5
+    for side, axis, end in zip(walls, (0, 0, 1, 1, 2, 2), (-0.5, 0.5) * 3, strict=True):
+        side[:, axis] = end
+    chest = 0.25 * walls.flatten(0, 1) + torch.tensor([0.25, 0.3, -0.375])
+    room = walls.flatten(0, 1) * torch.tensor([6.0, 4.0, 3.0])
+    rooms = [room, chest * torch.tensor([6.0, 4.0, 3.0])] if furnished else [room]
+    cloud = Cloud(torch.cat(rooms))
+    search = Search(prepare(cloud, cloud, 0.1))
+    around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
+    # About the middle of the room; the frame is about the centroid.
+    middle = -search.pair.frame.target_center.float() / 0.1
+    shifts = torch.stack([torch.zeros(3), middle - around @ middle])
+    judged = search.measure(Pose(torch.stack([torch.eye(3), around]), shifts))
+    judged = replace(judged, score=torch.tensor([1.0, 0.3]))
+    assert float(judged.agreement[1]) > 0.9
+    judged = replace(judged, agreement=torch.tensor([0.99, 0.99]))
+    found = float(rivals_of(search, judged)[1])
+    assert found == pytest.approx(0.3 if furnished else 1.0)
 
 
 def test_noisy_normals_of_files_lower_the_score_but_not_the_agreement():

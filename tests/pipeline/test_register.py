@@ -15,7 +15,8 @@ from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose, random_rotation
 from spoonful.pipeline import METHODS, read_pose, register
-from spoonful.pipeline.confidence import FitStatistics, Freedom, warnings_of
+from spoonful.pipeline.confidence import FitStatistics, warnings_of
+from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import prepare
 
 

@@ -13,10 +13,10 @@ from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
 from spoonful.pipeline.confidence import (
     confidence_of,
-    freedom_of,
     most_exact_first,
     statistics_of,
 )
+from spoonful.pipeline.freedom import freedom_of
 from spoonful.pipeline.gravity import narrowed
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of

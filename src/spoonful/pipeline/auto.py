@@ -4,7 +4,7 @@ prepare   put both clouds on one grid                             (prepare.py)
 gather    propose poses from feature matches and other methods    (proposers.py)
 judge     refine them, rank them by matches and by surfaces       (search.py)
 polish    point-to-plane ICP, finally on the clouds themselves    (polish.py)
-rate      the confidence, and the motions that remain free        (confidence.py)
+rate      the motions that remain free, and the confidence        (freedom.py, confidence.py)
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
-    Freedom,
     confidence_of,
     different,
-    freedom_of,
     most_exact_first,
     notes_of,
     rivals_of,
     statistics_of,
     units_hint,
     warnings_of,
-    without_free,
 )
+from spoonful.pipeline.freedom import Freedom, freedom_of, without_free
 from spoonful.pipeline.gravity import UP, Narrowed, narrowed
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
@@ -218,16 +216,17 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
     `start` is between the clouds. Among poses close to the first, the most exact one is taken, see
     `most_exact_first`.
     """
-    judged = _start_first(search.pair, search.judge(proposals), start)
+    judged = _start_first(search, search.judge(proposals), start)
     judged = most_exact_first(search.pair, judged)
     freedom = freedom_of(search, judged.pose.at(0))
     return Ranked(judged, freedom, statistics_of(search, judged, freedom))
 
 
-def _start_first(pair: Pair, judged: Judged, start: Pose) -> Judged:
+def _start_first(search: Search, judged: Judged, start: Pose) -> Judged:
     """Put poses near the start first among equally good ones, for symmetric objects."""
-    alike = rivals_of(pair, judged) >= AS_GOOD
+    alike = rivals_of(search, judged) >= AS_GOOD
     alike[0] = True
+    pair = search.pair
     home = alike & ~different(pair, judged.pose, pair.frame.pose_in(start))
     return judged.select((~home).int().argsort(stable=True)) if bool(home.any()) else judged
 

@@ -1,4 +1,4 @@
-"""Estimate the probability that a pose is right, and the motions that the surfaces leave free."""
+"""Estimate the probability that a pose is right, from statistics of its fit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import torch
 from torch import Tensor
 
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose, rotation_from_vector
-from spoonful.pipeline.field import meet
+from spoonful.geometry import Pose
+from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import Pair, size_of
+from spoonful.pipeline.relief import ENOUGH, relief_of
 from spoonful.pipeline.search import Judged, Search
 
 # Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
+# with at most this much less agreement of the relief,
+_SAME_RELIEF = 0.1
 # and this much of its score.
 _SOME_MATCHES = 0.2
 # If the surfaces barely fix a pose, its confidence shrinks.
@@ -37,12 +40,6 @@ _THROUGH = 0.003
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
 PART = 0.5
-# Motions with less than this of a determined one's resistance are free,
-_WEAK = 0.1
-# if this many voxels along them, in one direction at least, the agreement falls by less than that.
-_FAR, _HELD = 8.0, 0.05
-# A common surface with less than this share outside three planes is bare.
-_BARE = 0.01
 # Coordinates in steps of more than this share of a cloud's size get a note.
 _ROUNDED = 0.001
 # Two sizes that differ by more than this get a warning,
@@ -104,7 +101,7 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
         agreement=float(best.agreement[0]),
         exactness=exactness_of(search.pair, judged.pose.at(0)),
         share=min(1.0, float(best.common[0]) / min(sizes)),
-        rivals=tuple(rivals_of(search.pair, judged).tolist()),
+        rivals=tuple(rivals_of(search, judged).tolist()),
         loose=(
             min(sizes) < _FEW
             or float(best.common[0]) < _TOUCH * min(sizes)
@@ -148,18 +145,24 @@ def most_exact_first(pair: Pair, judged: Judged) -> Judged:
     return judged.select(torch.tensor([best, *rest], device=alike.device))
 
 
-def rivals_of(pair: Pair, judged: Judged) -> Tensor:
+def rivals_of(search: Search, judged: Judged) -> Tensor:
     """(H,) the score of each pose over that of the first, and 0 for poses close to the first.
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
-    symmetric object chance decides which matches are found.
+    symmetric object chance decides which matches are found. The relief must fit as well, too: walls
+    and floors fit at many poses.
     """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
+    apart = different(search.pair, judged.pose, judged.pose.at(0))
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
-    equal &= judged.common > _SAME_SURFACE * judged.common[0]
-    ratio = ratio.where(~equal, ratio.clamp_min(1.0))
-    return ratio.where(different(pair, judged.pose, judged.pose.at(0)), 0.0)
+    equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & apart & (ratio < 1)
+    if bool(equal.any()):
+        first = relief_of(search, judged.pose.at(0))
+        least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
+        for k in equal.nonzero().flatten().tolist():
+            equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
+    return ratio.where(~equal, 1.0).where(apart, 0.0)
 
 
 def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
@@ -206,101 +209,6 @@ def features_of(fit: FitStatistics) -> tuple[float, ...]:
     shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
     excess = min(max(fit.through - _THROUGH, 0.0), 0.1)
     return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, excess, 1.0
-
-
-class Freedom(NamedTuple):
-    """The other poses that the common surface allows.
-
-    Attributes:
-        turns: unit axes, in the target's frame, about which the source can turn.
-        slides: unit directions in which it can slide.
-        bare: true if the common surface is hardly more than three planes, as in any corner.
-    """
-
-    turns: tuple[tuple[float, float, float], ...] = ()
-    slides: tuple[tuple[float, float, float], ...] = ()
-    bare: bool = False
-
-
-def freedom_of(search: Search, pose: Pose) -> Freedom:
-    """Find the motions that leave the agreement unchanged, and if the common surface is bare.
-
-    The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
-    their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
-    first order: the turns of a sphere, the slides of a plane. They are free if the surfaces still
-    agree after a motion of a few voxels.
-    """
-    search = search.with_estimated_normals()
-    source = search.pair.source
-    batch = Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
-    fit = meet(search.target_field, source.points, source.normals, batch)
-    on = fit.near[0]
-    if int(on.sum()) < 6:
-        return Freedom()
-    n = search.target_field.normals[fit.partner[0, on]].double()
-    places = batch.apply(source.points)[0, on].double()
-    center = places.mean(0)
-    arm = places - center
-    size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
-    rows = torch.cat([torch.linalg.cross(arm / size, n), n], -1)
-    values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
-    turns: list[tuple[float, float, float]] = []
-    slides: list[tuple[float, float, float]] = []
-    # Normals of unit length resist all slides together by one, and a third of it each.
-    for motion in vectors[:, values < _WEAK / 3].unbind(1):
-        turn, slide = motion[:3] / size, motion[3:]
-        path = torch.linalg.cross(turn.expand_as(arm), arm) + slide
-        far = motion.new_tensor([[-_FAR], [0.0], [_FAR]]) / path.square().sum(-1).mean().sqrt()
-        rotation = rotation_from_vector(far * turn)
-        way = Pose(rotation, center - rotation @ center + far * slide)
-        moved = way.compose(batch.to(torch.float64)).to(torch.float32)
-        back, still, forth = search.measure(moved).agreement.tolist()
-        if max(back, forth) > still - _HELD:
-            turning = float(size * turn.norm()) >= float(slide.norm())
-            (turns if turning else slides).append(_axis(turn if turning else slide))
-    return Freedom(tuple(turns), tuple(slides), _relief(places, n) < _BARE)
-
-
-def without_free(covariance: Tensor, rotation: Tensor, freedom: Freedom) -> Tensor:
-    """The covariance (6, 6) of a pose whose free turns and slides are held; zero along them.
-
-    Planes fitted to noise are tilted at random, and would give a free axis a precision.
-
-    Args:
-        covariance: of turn and shift, in the source's frame.
-        rotation: (3, 3) of the pose.
-        freedom: with axes in the target's frame.
-    """
-    none = (0.0, 0.0, 0.0)
-    axes = [(turn, none) for turn in freedom.turns] + [(none, slide) for slide in freedom.slides]
-    if not axes or not bool(covariance.isfinite().all()):
-        return covariance
-    held = (covariance.new_tensor(axes) @ rotation.to(covariance)).flatten(1)
-    across = held @ covariance
-    rest = covariance - across.mT @ torch.linalg.pinv(across @ held.mT, hermitian=True) @ across
-    for count, part in ((len(freedom.turns), slice(0, 3)), (len(freedom.slides), slice(3, 6))):
-        if count == 3:  # without the rounding
-            rest[part] = rest[:, part] = 0.0
-    return rest
-
-
-def _relief(points: Tensor, normals: Tensor) -> float:
-    """The share of points (N, 3) that are a voxel or more away from the three largest planes.
-
-    The planes are tangent planes of some of the points. Lengths are in voxels.
-    """
-    some = slice(None, None, max(1, len(points) // 64))
-    on = (points @ normals[some].mT - (points[some] * normals[some]).sum(-1)).abs() < 1
-    left = torch.ones(len(points), dtype=torch.bool, device=points.device)
-    for _ in range(3):
-        left &= ~on[:, on[left].sum(0).argmax()]
-    return float(left.float().mean())
-
-
-def _axis(direction: Tensor) -> tuple[float, float, float]:
-    unit = direction / direction.norm()
-    x, y, z = (unit * unit[unit.abs().argmax()].sign()).tolist()
-    return x, y, z
 
 
 def warnings_of(

@@ -1,0 +1,143 @@
+"""The relief of two scans: the surface that lies off their large planes.
+
+Walls and floors are most of many scans, and they fit at many poses: after a slide, and turned by a
+quarter or half a turn. What stands out of them fits at the right pose only: the things on a table,
+the doors of a corridor, the furniture of a room.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from spoonful.geometry import Pose
+from spoonful.pipeline.field import meet
+from spoonful.pipeline.search import Search
+
+FEWEST = 6
+"""A common surface of fewer points than this has no planes."""
+
+ENOUGH = 30
+"""Relief of which fewer points lie on the other scan is no evidence."""
+
+# A large plane has at least this share of the common surface; there are at most so many.
+_LARGE, _PLANES = 0.08, 6
+# Normals with a larger cosine than this are parallel.
+_PARALLEL = 0.9
+# Planes are looked for at so many of the points.
+_TRIED = 128
+# Relief comes near the other scan within this many voxels, and agrees within one.
+_AROUND = 5.0
+
+
+class Common(NamedTuple):
+    """The surface of the target that the source lies on.
+
+    Attributes:
+        points: (N, 3) float64 points of the source, in the target's frame, in voxels.
+        normals: (N, 3) float64 the target's normals there, of either sign.
+    """
+
+    points: Tensor
+    normals: Tensor
+
+
+class Relief(NamedTuple):
+    """The relief of both scans on their fine grids, and how it fits at a pose.
+
+    Attributes:
+        agreement: of its points that come near the other scan, the share that lies on it.
+        points: (N, 3) float64, those that lie on it, in the target's frame, in voxels.
+        normals: (N, 3) float64 the target's normals there, of either sign.
+    """
+
+    agreement: float
+    points: Tensor
+    normals: Tensor
+
+
+def common_of(search: Search, pose: Pose) -> Common:
+    """The common surface at a pose with rotation (3, 3), by estimated normals."""
+    search = search.with_estimated_normals()
+    source = search.pair.source
+    batch = _one(pose)
+    fit = meet(search.target_field, source.points, source.normals, batch)
+    on = fit.near[0]
+    normals = search.target_field.normals[fit.partner[0, on]]
+    return Common(fit.moved[0, on].double(), normals.double())
+
+
+def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relief:
+    """The relief at a pose with rotation (3, 3), off the large planes of the common surface."""
+    common = common_of(search, pose) if common is None else common
+    source, target = search.pair.source.fine, search.pair.target.fine
+    known = search.pair.target.fine_normals
+    assert known is not None
+    if len(common.points) < FEWEST:
+        return Relief(0.0, common.points, common.normals)
+    ways, offsets = large_planes(common)
+    batch = _one(pose)
+
+    def off(points: Tensor) -> Tensor:
+        return ((points.double() @ ways.mT - offsets).abs() >= 1).all(-1)
+
+    moved = batch.apply(source.points)[0]
+    moved = moved[off(moved)]
+    others = off(target.points).nonzero().squeeze(-1)
+    there = target.nearest(moved, reach=_AROUND)
+    back = source.nearest(batch.inverse().apply(target.points[others])[0], reach=_AROUND)
+    square = torch.cat([there.squared_distance, back.squared_distance])
+    on = square < 1
+    return Relief(
+        float(on.sum() / square.isfinite().sum().clamp_min(1)),
+        torch.cat([moved, target.points[others]])[on].double(),
+        known[torch.cat([there.index, others])[on]].double(),
+    )
+
+
+def large_planes(
+    common: Common, most: int = _PLANES, least: float = _LARGE
+) -> tuple[Tensor, Tensor]:
+    """The unit normals (P, 3) and offsets (P,) of the largest planes n . x = offset, largest first.
+
+    They are tangent planes of some of the points, then fitted to the points within a voxel.
+
+    Args:
+        common: the surface.
+        most: how many planes at most.
+        least: the share of the points that the smallest has at least.
+    """
+    points, normals = common
+    some = slice(None, None, max(1, len(points) // _TRIED))
+    ways, offsets = normals[some], (points[some] * normals[some]).sum(-1)
+    on = _lie_on(common, ways, offsets)
+    left = torch.ones(len(points), dtype=torch.bool, device=points.device)
+    found: list[tuple[Tensor, Tensor]] = []
+    while len(found) < most:
+        mine = left & on[:, on[left].sum(0).argmax()]
+        if int(mine.sum()) < max(1.0, least * len(points)):
+            break
+        for _ in range(2):
+            middle = points[mine].mean(0)
+            arm = points[mine] - middle
+            way = torch.linalg.eigh(arm.mT @ arm).eigenvectors[:, 0]
+            near = _lie_on(common, way.unsqueeze(0), middle @ way)[:, 0]
+            mine = near if bool(near.any()) else mine
+        found.append((way, middle @ way))
+        left &= (points @ way - middle @ way).abs() >= 1
+    if not found:
+        return points.new_zeros(0, 3), points.new_zeros(0)
+    return torch.stack([way for way, _ in found]), torch.stack([offset for _, offset in found])
+
+
+def _lie_on(common: Common, ways: Tensor, offsets: Tensor) -> Tensor:
+    """(N, P) bool, which points lie within a voxel of which plane, with a parallel normal."""
+    near = (common.points @ ways.mT - offsets).abs() < 1
+    return near & ((common.normals @ ways.mT).abs() > _PARALLEL)
+
+
+def _one(pose: Pose) -> Pose:
+    """The pose as a batch of one, float32."""
+    return Pose(pose.rotation.float().unsqueeze(0), pose.translation.float().unsqueeze(0))
