@@ -62,7 +62,7 @@ def describe(card: Protocol, batch: Batch) -> dict[str, Tensor]:
     else:
         target = batch.target
     shape = corpus().points[batch.index]
-    few = slice(None, None, 16)  # one point in sixteen says enough
+    few = slice(None, None, 32)  # one point in 32 says enough
     across = gaps(aligned[:, few], target)
     return {
         "rotation": rotation_error_degrees(motion.rotation, torch.eye(3).expand(len(batch), 3, 3)),
@@ -96,9 +96,20 @@ def worst(seen: dict[str, Tensor], wanted: dict[str, Tensor]) -> tuple[float, st
 
 
 def p_value(seen: Tensor, wanted: Tensor) -> float:
-    from scipy.stats import ks_2samp  # takes half a second
+    """The p-value of the two-sided Kolmogorov-Smirnov test.
 
-    return float(ks_2samp(seen, wanted, method="asymp").pvalue)
+    It is twice the one-sided one, which is exact where it matters: for small ones.
+    """
+    from scipy.special import smirnov  # `scipy.stats.ks_2samp` takes seconds to import
+
+    both = torch.cat([seen, wanted]).double()
+    below = [
+        torch.searchsorted(one.double().sort().values, both, right=True) / len(one)
+        for one in (seen, wanted)
+    ]
+    distance = float((below[0] - below[1]).abs().max())
+    effective = round(len(seen) * len(wanted) / (len(seen) + len(wanted)))
+    return min(1.0, 2 * float(smirnov(effective, distance)))
 
 
 @pytest.mark.slow
