@@ -6,9 +6,12 @@ Run by test_triton.py in a process of its own, since Triton decides to interpret
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction
 
 from geometry.agreement import (
@@ -57,6 +60,13 @@ def _cpu_tensors_to_triton(monkeypatch):
         return patching(self, *args, **kwargs)
 
     monkeypatch.setattr(InterpretedFunction, "__call__", quick)
+    # Called for every constant, and makes its table anew each time.
+    numpy_type, known = interpreter._get_np_dtype, cache(interpreter._get_np_dtype)
+    monkeypatch.setattr(
+        interpreter,
+        "_get_np_dtype",
+        lambda kind: numpy_type(kind) if kind.scalar.is_ptr() else known(kind.scalar),
+    )
 
 
 @pytest.fixture
@@ -346,11 +356,11 @@ def test_clouds_of_any_size_get_the_poses_and_gradients_of_usual_ones(form, scal
         assert (a - b).abs().max() <= 2e-6 * b.abs().max()
 
 
-@pytest.mark.parametrize("form", ["source", "target"])
-@pytest.mark.parametrize("ratio", [1e-9, 1e-20])
+@pytest.mark.parametrize(("ratio", "form"), [(1e-9, "source"), (1e-20, "target")])
 def test_a_chain_of_refinements_that_overflows_passes_no_gradient(ratio, form):
+    # test_kernels.py has all combinations, and more clouds.
     generator = torch.Generator().manual_seed(0)
-    source, target = torch.randn(2, 8, 20, 3, generator=generator)
+    source, target = torch.randn(2, 3, 20, 3, generator=generator)
     source, target = (source * ratio, target) if form == "source" else (source, target * ratio)
     leaves = [x.requires_grad_() for x in (source, target)]
     poses = SpoonfulLayer(form=form, start="detached")(*leaves).poses
