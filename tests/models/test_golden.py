@@ -6,6 +6,8 @@ published float32 arithmetic is then as far from float64 as we are from it, and 
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 
@@ -48,34 +50,40 @@ def io() -> dict[str, torch.Tensor]:
     return golden("dcp_v1_io")
 
 
+def published_model(dtype: torch.dtype) -> DCP:
+    model = DCP.v1().to(dtype).eval()
+    model.load_state_dict(golden("dcp_v1_weights", dtype))
+    return model
+
+
+@cache
+def published_pose(dtype: torch.dtype) -> Pose:
+    """The pose that the published weights find, computed once for all tests."""
+    io = golden("dcp_v1_io", dtype)
+    with torch.no_grad():
+        return published_model(dtype)(Batch(io["source"].mT, io["target"].mT)).pose
+
+
 class TestDCPv1:
     """The published weights on two real shapes."""
 
-    def run(self, io: dict[str, torch.Tensor], dtype: torch.dtype):
-        model = DCP.v1().to(dtype).eval()
-        model.load_state_dict(golden("dcp_v1_weights", dtype))
-        with torch.no_grad():
-            return model, model(Batch(io["source"].mT.to(dtype), io["target"].mT.to(dtype)))
-
     @pytest.mark.slow
     def test_embeddings(self, io):
-        model, _ = self.run(io, torch.float32)
         with torch.no_grad():
-            ours = model.emb_nn(io["source"].mT)[:, ::16].mT
+            ours = published_model(torch.float32).emb_nn(io["source"].mT)[:, ::16].mT
         assert relative(ours, io["source_embedding_every_16th_point"]) < 1e-5
 
     @pytest.mark.slow
     def test_translation(self, io):
-        _, output = self.run(io, torch.float32)
-        assert relative(output.pose.translation, io["translation"]) < 1e-4
+        assert relative(published_pose(torch.float32).translation, io["translation"]) < 1e-4
 
     @pytest.mark.slow
     def test_rotation_is_published_within_its_rounding_and_closer_to_float64(self, io):
         # The soft matches of this network lie within a millimetre of their centroid, so float32
         # leaves the rotation uncertain by hundredths of a degree, differently in every
         # implementation: the published code itself gives another one on another machine.
-        exact = self.run(io, torch.float64)[1].pose.rotation.float()
-        ours = self.run(io, torch.float32)[1].pose.rotation
+        exact = published_pose(torch.float64).rotation.float()
+        ours = published_pose(torch.float32).rotation
         published = rotation_error_degrees(io["rotation"], exact)
         assert (rotation_error_degrees(ours, exact) < 0.005).all()
         assert (published > 0.01).all()
@@ -85,14 +93,14 @@ class TestDCPv1:
     def test_errors_in_degrees_are_those_of_the_published_code(self, io):
         # The clouds are the same points in another order, so ICP finds the true pose exactly.
         source, target = io["source"].mT.double(), io["target"].mT.double()
-        _, output = self.run(io, torch.float32)
+        found = published_pose(torch.float32)
         for i, degrees in enumerate((2.741, 4.127)):
             start = Pose(io["rotation"][i].double(), io["translation"][i].double())
             truth = polish(source[i], target[i], start, iterations=50)
             assert (truth.apply(source[i])[:, None] - target[i]).norm(dim=-1).amin(1).max() < 1e-6
             published = rotation_error_degrees(io["rotation"][i].double(), truth.rotation)
             assert abs(published - degrees) < 0.0005
-            ours = rotation_error_degrees(output.pose.rotation[i].double(), truth.rotation)
+            ours = rotation_error_degrees(found.rotation[i].double(), truth.rotation)
             assert abs(ours - degrees) < 0.02
 
 
