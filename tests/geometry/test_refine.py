@@ -57,7 +57,7 @@ def test_poses_and_gradients_equal_the_literal_iteration(clouds, form):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_gradients_of_both_modes_and_second_order_pass_their_checks(clouds, form):
-    source, target, weights, _ = (x[:1, :5].clone().requires_grad_() for x in clouds)
+    source, target, weights, _ = (x[:1, :4].clone().requires_grad_() for x in clouds)
     vector = torch.tensor([[0.3, -0.8, 0.5]], dtype=torch.float64, requires_grad=True)
 
     def poses(s, t, w, v):
