@@ -140,11 +140,12 @@ def test_kabsch_on_nearest_neighbours_fails(corpus, generator):
         torch.rand(len(corpus), 3, generator=generator) - 0.5,
     )
     target = truth.apply(corpus.points)
+    few = corpus.points[:, ::4]  # a quarter of the points moves like all of them
     pose = Pose.identity(len(corpus))
     errors = []
     for _ in range(30):
-        index = nearest(pose.apply(corpus.points), target).index
-        pose = kabsch(corpus.points, target.gather(1, index.unsqueeze(-1).expand(-1, -1, 3)))
+        index = nearest(pose.apply(few), target).index
+        pose = kabsch(few, target.gather(1, index.unsqueeze(-1).expand(-1, -1, 3)))
         errors.append(rotation_error_degrees(pose.rotation, truth.rotation))
     # Once, from where the clouds lie: it hardly helps.
     assert errors[0].median() > 25
