@@ -153,9 +153,9 @@ MISSING = {
 
 @pytest.mark.slow
 def test_one_message_names_all_that_is_missing():
-    # torch is imported once: each command runs in a fork.
+    # torch and the package, which needs only torch, are imported once: each command runs in a fork.
     code = f"""
-import os, runpy, sys, torch
+import os, runpy, sys, spoonful
 for command, (missing, _) in {MISSING}.items():
     if os.fork() == 0:
         sys.modules.update(dict.fromkeys(missing))
