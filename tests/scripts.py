@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+
+from spoonful.locking import locked
 
 TESTS = Path(__file__).parent
 
@@ -56,7 +60,8 @@ def run_script(path: Path, *arguments: object) -> str:
 def fork(run: Callable[[], object]) -> int:
     """Start `run` in a fork of this process, and return the process id.
 
-    Importing torch takes seconds; a fork has done it. Fork before any computation.
+    Importing torch takes seconds; a fork has done it. A fork that computes gradients must start
+    before any in this process: torch built for CUDA refuses them afterwards.
     """
     child = os.fork()
     if child == 0:
@@ -71,6 +76,27 @@ def fork(run: Callable[[], object]) -> int:
             sys.stderr.flush()
             os._exit(code)
     return child
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[int]:
+    """Hold the lock of a folder in another process, which is killed at the end; gives its id."""
+    read, write = os.pipe()
+
+    def hold() -> None:
+        with locked(folder):
+            os.write(write, b"held")
+            time.sleep(300)
+
+    process = fork(hold)
+    os.close(write)
+    try:
+        assert os.read(read, 4) == b"held"
+        yield process
+    finally:
+        os.close(read)
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
 
 
 def fork_two(run: Callable[[int], None], *, seconds: int = 300) -> None:

@@ -2,50 +2,29 @@
 
 import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from scripts import fork
+from scripts import fork, holding
 from spoonful.locking import FolderInUse, locked
 
-HOLD = """
-import sys, time
-from spoonful.locking import locked
-with locked(sys.argv[1]):
-    print("held", flush=True)
-    time.sleep(60)
-"""
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def holder(folder: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
-
-
-@pytest.mark.slow
+@needs_fork
 def test_the_second_process_learns_who_holds_the_folder_and_a_kill_frees_it(tmp_path):
-    process = holder(tmp_path / "new" / "folder")
-    try:
-        said = rf"in use by process {process.pid} on .* since 2"
+    with holding(tmp_path / "new" / "folder") as process:
+        said = rf"in use by process {process} on .* since 2"
         with pytest.raises(FolderInUse, match=said), locked(tmp_path / "new" / "folder"):
             pass
-    finally:
-        process.kill()
-        process.wait()
     with locked(tmp_path / "new" / "folder"):
         pass
     with locked(tmp_path / "new" / "folder"):  # and again after an orderly end
         pass
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@needs_fork
 @pytest.mark.slow
 def test_of_many_processes_that_start_at_once_one_gets_the_folder(tmp_path):
     read, write = os.pipe()

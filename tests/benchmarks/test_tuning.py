@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from evaluation.small import shapes
-from scripts import load_benchmark, run_script
+from scripts import fork_two, load_benchmark
 from spoonful.classical import presets
 from spoonful.classical.icp import ICP
 from spoonful.classical.presets import Tuned
@@ -161,9 +163,18 @@ def test_half_of_the_trials_change_one_setting_of_one_of_the_best(poor):
     assert len({repr(trial.method) for trial in done}) == 12
 
 
+def share_a_search(out: str, rank: int) -> None:
+    """What each of two processes does."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
+    found = tune("icp", CARD, TRAIN, trials=4, items=9)
+    Path(out, f"{rank}.json").write_text(found.tuned.as_json())
+    dist.destroy_process_group()
+
+
 @pytest.mark.slow
 def test_two_processes_find_what_one_does(tmp_path):
-    run_script(Path(__file__).with_name("tune_in_two_processes.py"), tmp_path)
+    fork_two(partial(share_a_search, str(tmp_path)))
     alone = tune("icp", CARD, TRAIN, trials=4, items=9)
     for rank in range(2):
         found = Tuned.load(tmp_path / f"{rank}.json")

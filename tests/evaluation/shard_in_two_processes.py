@@ -1,12 +1,9 @@
-"""Two processes that share an evaluation: `python THIS_FILE OUT`."""
-
-import sys
+"""What each of two processes does that share an evaluation."""
 
 import torch
 import torch.distributed as dist
 
 from evaluation.small import shapes
-from scripts import fork_two
 from spoonful.data import protocols
 from spoonful.evaluation import evaluate, methods
 
@@ -25,7 +22,3 @@ def main(out: str, rank: int) -> None:
         )
         result.save(f"{out}/{limit}-{rank}.json")
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    fork_two(lambda rank: main(sys.argv[1], rank))

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
+from evaluation import shard_in_two_processes
 from evaluation.small import shapes
-from scripts import run_script
+from scripts import fork_two
 from spoonful.batch import Batch
 from spoonful.data import protocols
 from spoonful.evaluation import Method, Result, evaluate, methods, open_method
@@ -23,7 +24,7 @@ CLEAN = protocols.get("dcp-clean")
 
 @pytest.mark.slow
 def test_two_processes_find_what_one_finds(tmp_path):
-    run_script(Path(__file__).with_name("shard_in_two_processes.py"), tmp_path)
+    fork_two(partial(shard_in_two_processes.main, str(tmp_path)))
     for limit in (7, 1):
         alone = evaluate(
             methods.get("true-matches"),

@@ -588,8 +588,8 @@ def test_the_build_makes_libraries_that_agree_without_vectors_too(
 ):
     monkeypatch.setenv("CC", "cc" + flags)
     build = hatch_build()
-    # The installed library has all optimisations, which take the compiler twice as long.
-    monkeypatch.setattr(build, "FLAGS", ["-O1" if flag == "-O3" else flag for flag in build.FLAGS])
+    # The installed library has all optimisations, which take the compiler several times as long.
+    monkeypatch.setattr(build, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in build.FLAGS])
     made = build.compile_all(c_source(), tmp_path, portable=portable)
     names = {path.name.split(".")[0] for path in made}
     assert {"pose_head_float", "pose_head_double"} <= names

@@ -1,12 +1,9 @@
-"""Two processes that share their errors: `python THIS_FILE RENDEZVOUS`."""
-
-import sys
+"""What each of two processes does that share their errors."""
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from scripts import fork_two
 from spoonful.geometry import Pose
 from spoonful.geometry.euler import rotation_from_euler
 from spoonful.metrics import PoseErrors
@@ -37,7 +34,3 @@ def main(rendezvous: str, rank: int) -> None:
     with pytest.raises(ValueError, match="reduce needs every item's number"):
         unnumbered.reduce()
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    fork_two(lambda rank: main(sys.argv[1], rank))

@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from scipy.spatial.transform import Rotation
 
-from scripts import run_script
+from metrics import reduce_in_two_processes
+from scripts import fork_two
 from spoonful.batch import Batch
 from spoonful.geometry import Pose
 from spoonful.metrics import PoseErrors, rotation_error_degrees, summarize
@@ -173,7 +174,7 @@ def test_reduce_without_processes_is_the_same_collection():
 
 @pytest.mark.slow
 def test_two_processes_reduce_to_the_whole(tmp_path):
-    run_script(Path(__file__).with_name("reduce_in_two_processes.py"), tmp_path / "rendezvous")
+    fork_two(partial(reduce_in_two_processes.main, str(tmp_path / "rendezvous")))
 
 
 def test_mistakes_are_named():

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import select
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from scripts import paths
+from scripts import holding
 from serve.conftest import Site, httpx, running
 from spoonful.serve import Limits
 from spoonful.serve.connections import FILTERED, SeldomFilter
@@ -187,22 +184,11 @@ def test_the_next_server_deletes_the_folder_of_a_killed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = (
-        "import tempfile, time; from spoonful.locking import locked; "
-        "folder = tempfile.mkdtemp(prefix='spoonful-serve-'); held = locked(folder); "
-        "held.__enter__(); print(folder, flush=True); time.sleep(60)"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": paths()}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        folder = Path(process.stdout.readline().strip())
-        other = tmp_path / "spoonful-serve-without-a-lock"
-        other.mkdir()
-        with running(limits=Limits(workers=1)):
-            assert folder.is_dir()  # its server runs
-        process.send_signal(signal.SIGKILL)
+    folder = tmp_path / "spoonful-serve-other"
+    other = tmp_path / "spoonful-serve-without-a-lock"
+    other.mkdir()
+    with holding(folder), running(limits=Limits(workers=1)):
+        assert folder.is_dir()  # its server runs
     with running(limits=Limits(workers=1)):
         assert not folder.exists()
     assert other.is_dir()
