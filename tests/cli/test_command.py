@@ -160,7 +160,11 @@ for command, (missing, _) in {MISSING}.items():
     if os.fork() == 0:
         sys.modules.update(dict.fromkeys(missing))
         sys.argv[1:] = command.split()
-        runpy.run_module("spoonful", run_name="__main__")  # python -m spoonful
+        try:
+            runpy.run_module("spoonful", run_name="__main__")  # python -m spoonful
+        except SystemExit as end:
+            sys.stderr.flush()
+            os._exit(end.code)  # at once: an orderly end takes as long as the command
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
