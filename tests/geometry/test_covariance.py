@@ -71,8 +71,8 @@ def plane_fits(generator, n, errors):
 
 @pytest.mark.slow
 def test_the_ellipsoid_of_a_plane_fit_covers_the_truth(generator):
-    errors = 0.01 * torch.randn(FITS, 80, generator=generator, dtype=torch.float64)
-    fits, truth = plane_fits(generator, 80, errors)
+    errors = 0.01 * torch.randn(FITS, 40, generator=generator, dtype=torch.float64)
+    fits, truth = plane_fits(generator, 40, errors)
     spread = plane_covariance(*fits, noise=0.01)
     assert 0.94 <= covered(truth, 1.0, fits[-1], spread) <= 0.96
 
