@@ -6,7 +6,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-JOBS   ?= 4
+JOBS   ?= 3
 FAST_JOBS ?= 2
 DEMO   := $(VENV)/.ready-demo
 DEV    := $(VENV)/.ready-dev
