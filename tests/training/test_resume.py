@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -89,18 +90,41 @@ def test_a_finished_run_is_not_repeated(tmp_path):
     assert train(small(), corpus=None, out=tmp_path, quiet=True) == first
 
 
-def stopped(folder: Path, steps: int = 4) -> list[Path]:
-    for _ in range(steps):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run that was not stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(small(), corpus=blobs(), out=folder, quiet=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def four_steps(tmp_path_factory):
+    """The folder of a run that was stopped after each of four steps."""
+    folder = tmp_path_factory.mktemp("stopped")
+    for _ in range(4):
         train(small(), corpus=blobs(), out=folder, seconds=0, quiet=True)
-    found = checkpoint.found(folder)
-    assert len(found) == 2  # those that are kept
-    return found
+    return folder
+
+
+@pytest.fixture
+def stopped(four_steps):
+    """A function that puts a copy of the stopped run into a folder, and returns its checkpoints."""
+
+    def copy(folder: Path) -> list[Path]:
+        shutil.copytree(four_steps, folder, dirs_exist_ok=True)
+        found = checkpoint.found(folder)
+        assert len(found) == 2  # those that are kept
+        return found
+
+    return copy
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncated", "tampered"])
-def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, damage):
-    whole = train(small(), corpus=blobs(), out=tmp_path / "whole", quiet=True)
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(
+    tmp_path, damage, stopped, whole
+):
     older, newest = stopped(tmp_path / "run")
     content = bytearray(newest.read_bytes())
     if damage == "truncated":
@@ -111,11 +135,12 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(tmp_path, da
     with pytest.raises(ValueError, match=f"delete it to resume from {older.name}"):
         train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True)
     newest.unlink()
-    assert train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True).best == whole.best
+    train(small(), corpus=blobs(), out=tmp_path / "run", quiet=True)
+    same_runs(whole, tmp_path / "run")
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, stopped):
     before = stopped(tmp_path)
     still = f"was not written.*{before[-1].name} is still there"
     with full_disk(), pytest.raises(OSError, match=still):
@@ -126,7 +151,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path):
 
 
 @pytest.mark.slow
-def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
+def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path, stopped):
     stopped(tmp_path)
     with pytest.raises(ValueError, match=r"optimizer.lr was 0.001, is 0.01"):
         train(small("optimizer.lr=0.01"), corpus=blobs(), out=tmp_path, quiet=True)
@@ -136,7 +161,7 @@ def test_another_run_in_the_folder_is_refused_by_its_settings(tmp_path):
 
 
 @pytest.mark.slow
-def test_weights_of_another_model_are_refused(tmp_path):
+def test_weights_of_another_model_are_refused(tmp_path, stopped):
     found = checkpoint.load(stopped(tmp_path)[-1])
     model = build.model(small("dcp.emb_dims=16", "dcp.n_blocks=2"))
     with pytest.raises(ValueError, match=r"checkpoint of this DCP.*missing.*of another shape"):
@@ -144,12 +169,11 @@ def test_weights_of_another_model_are_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
+def test_best_weights_load_anywhere_under_the_models_own_names(whole):
     from spoonful.models import load_published
 
-    train(small(), corpus=blobs(), out=tmp_path, quiet=True)
-    model = load_published(tmp_path / "best.safetensors", build.model(small()))
-    loaded = checkpoint.load(tmp_path / "best.safetensors")
+    model = load_published(whole / "best.safetensors", build.model(small()))
+    loaded = checkpoint.load(whole / "best.safetensors")
     assert torch.equal(
         model.state_dict()["emb_nn.conv1.weight"], loaded.weights()["emb_nn.conv1.weight"]
     )
@@ -160,7 +184,7 @@ def test_best_weights_load_anywhere_under_the_models_own_names(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_without_its_best_weights_resumes_and_keeps_the_best_epoch_from_there(
-    tmp_path, capsys
+    tmp_path, capsys, stopped
 ):
     stopped(tmp_path)
     (tmp_path / "best.safetensors").unlink()
@@ -172,8 +196,8 @@ def test_a_run_without_its_best_weights_resumes_and_keeps_the_best_epoch_from_th
 
 
 @pytest.mark.slow
-def test_a_finished_run_without_its_best_weights_does_not_pass_off_others(tmp_path, capsys):
-    train(small(), corpus=blobs(), out=tmp_path, quiet=True)
+def test_a_finished_run_without_its_best_weights_does_not_pass_off_others(tmp_path, capsys, whole):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     (tmp_path / "best.safetensors").unlink()
     said = f"{tmp_path / 'best.safetensors'} is missing; {checkpoint.found(tmp_path)[-1]} has those"
     with pytest.raises(FileNotFoundError, match=re.escape(said)):
@@ -183,7 +207,7 @@ def test_a_finished_run_without_its_best_weights_does_not_pass_off_others(tmp_pa
 
 
 @pytest.mark.slow
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, stopped):
     write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
     with pytest.raises(ValueError, match="not a checkpoint of a training run"):
         checkpoint.load(tmp_path / "x.safetensors")
