@@ -8,7 +8,7 @@ from typing import Any
 def whole_graph(module: Any, inputs: Any) -> Any:
     """As torch's "aot_eager", without its search for what to compute again in the backward pass.
 
-    geometry/test_compile.py uses torch's own.
+    geometry/test_compile.py uses torch's own for the layer.
     """
     from functorch.compile import default_partition, nop  # here: they take seconds
     from torch._dynamo.backends.common import aot_autograd

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from graphs import whole_graph
 from spoonful.geometry import SpoonfulLayer, refine
 
 # Each step is traced: two of them in `refine`, and one more after the fit in the layer.
@@ -23,9 +24,12 @@ def loss_of_layer(source, target, weights):
 
 @pytest.mark.skipif(torch.__version__ < "2.8", reason="needs torch 2.8")
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", [loss_of_refine, loss_of_layer])
-def test_full_graph_gives_the_eager_values_and_gradients(loss, generator):
-    # aot_eager traces forward and backward whole, as inductor does, without compiling C++.
+@pytest.mark.parametrize(
+    ("loss", "backend"), [(loss_of_refine, whole_graph), (loss_of_layer, "aot_eager")]
+)
+def test_full_graph_gives_the_eager_values_and_gradients(loss, backend, generator):
+    # Both trace forward and backward whole, as inductor does, without compiling C++; aot_eager
+    # also searches for what to compute again.
     torch.compiler.reset()
     inputs = [
         torch.randn(2, 9, 3, generator=generator),
@@ -33,7 +37,7 @@ def test_full_graph_gives_the_eager_values_and_gradients(loss, generator):
         torch.rand(2, 9, generator=generator),
     ]
     results = []
-    for function in (loss, torch.compile(loss, fullgraph=True, backend="aot_eager")):
+    for function in (loss, torch.compile(loss, fullgraph=True, backend=backend)):
         leaves = [x.clone().requires_grad_() for x in inputs]
         value = function(*leaves)
         value.backward()
