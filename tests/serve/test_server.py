@@ -366,7 +366,7 @@ def test_fifty_clients_at_once_are_all_served(server: Site, files: Files) -> Non
 
 @pytest.mark.slow
 def test_reports_go_when_their_time_has_come_and_the_line_has_an_end(files: Files) -> None:
-    limits = Limits(seconds=20, workers=1, waiting=2, keep_seconds=0.6, reports=1)
+    limits = Limits(seconds=20, workers=1, waiting=2, keep_seconds=3.0, reports=1)
     with running(limits=limits) as server:
         first = server.post(files).json()["report"]
         second = server.post(files).json()["report"]
