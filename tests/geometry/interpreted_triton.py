@@ -6,12 +6,9 @@ Run by test_triton.py in a process of its own, since Triton decides to interpret
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction
 
 from geometry.agreement import (
@@ -60,13 +57,6 @@ def _cpu_tensors_to_triton(monkeypatch):
         return patching(self, *args, **kwargs)
 
     monkeypatch.setattr(InterpretedFunction, "__call__", quick)
-    # Called for every constant, and makes its table anew each time.
-    numpy_type, known = interpreter._get_np_dtype, cache(interpreter._get_np_dtype)
-    monkeypatch.setattr(
-        interpreter,
-        "_get_np_dtype",
-        lambda kind: numpy_type(kind) if kind.scalar.is_ptr() else known(kind.scalar),
-    )
 
 
 @pytest.fixture
