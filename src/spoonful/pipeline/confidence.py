@@ -11,6 +11,7 @@ from torch import Tensor
 
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose
+from spoonful.pipeline.field import settle
 from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import Pair, size_of
 from spoonful.pipeline.relief import ENOUGH, relief_of
@@ -24,6 +25,8 @@ _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
 _SAME_RELIEF = 0.1
 # and this much of its score.
 _SOME_MATCHES = 0.2
+# Steps of ICP after which equal poses are compared once more.
+_ROUNDS = 16
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.65
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
@@ -162,7 +165,29 @@ def rivals_of(search: Search, judged: Judged) -> Tensor:
         least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
         for k in equal.nonzero().flatten().tolist():
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
-    return ratio.where(~equal, 1.0).where(apart, 0.0)
+    ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
+    near = (ratio >= AS_GOOD).nonzero().flatten()
+    if len(near):
+        ratio[near] = ratio[near].where(_stay_apart(search, judged.pose, near), 0.0)
+    return ratio
+
+
+def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:
+    """(K,) bool, which of some poses still differ from the first after further ICP steps.
+
+    Large planes hold a pose loosely, so poses of one place may still be apart after `judge`.
+    """
+    source = search.pair.source
+    both = pose.at(torch.cat([some.new_zeros(1), some]))
+    found = settle(
+        search.target_field,
+        source.points,
+        source.normals,
+        both,
+        rounds=_ROUNDS,
+        signed=source.given,
+    )
+    return different(search.pair, found, found.at(0))[1:]
 
 
 def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
