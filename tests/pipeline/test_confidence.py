@@ -16,6 +16,7 @@ from spoonful.pipeline.confidence import (
     AS_GOOD,
     FitStatistics,
     confidence_of,
+    different,
     exactness_of,
     most_exact_first,
     rivals_of,
@@ -121,6 +122,16 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     )
     found = rivals_of(search, judged)
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
+
+
+def test_poses_on_the_way_to_the_same_place_are_no_rivals():
+    cloud = Cloud(lumpy(8000, seed=0))
+    search = Search(prepare(cloud, cloud))
+    shifts = torch.tensor([[0.0, 0, 0], [3.2, 0, 0], [40.0, 0, 0]])
+    judged = search.measure(Pose(torch.eye(3).expand(3, 3, 3), shifts))
+    judged = replace(judged, score=torch.tensor([1.0, 0.9, 0.9]))
+    assert different(search.pair, judged.pose, judged.pose.at(0)).tolist() == [False, True, True]
+    torch.testing.assert_close(rivals_of(search, judged), torch.tensor([0.0, 0.0, 0.9]))
 
 
 @pytest.mark.parametrize("furnished", [False, True])
