@@ -22,11 +22,11 @@ FEWEST = 6
 ENOUGH = 30
 """Relief of which fewer points lie on the other scan is no evidence."""
 
-# A large plane has at least this share of the common surface; there are at most so many.
+# A large plane has at least this share of the common surface; at most this many are taken off.
 _LARGE, _PLANES = 0.08, 6
 # Normals with a larger cosine than this are parallel.
 _PARALLEL = 0.9
-# Planes are looked for at so many of the points.
+# Tangent planes of about this many points are tried.
 _TRIED = 128
 # Relief comes near the other scan within this many voxels, and agrees within one.
 _AROUND = 5.0
