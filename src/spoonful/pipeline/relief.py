@@ -77,7 +77,7 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     assert known is not None
     if len(common.points) < FEWEST:
         return Relief(0.0, common.points, common.normals)
-    ways, offsets = large_planes(common)
+    ways, offsets = _large_planes(common)
     batch = _one(pose)
 
     def off(points: Tensor) -> Tensor:
@@ -97,17 +97,10 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     )
 
 
-def large_planes(
-    common: Common, most: int = _PLANES, least: float = _LARGE
-) -> tuple[Tensor, Tensor]:
-    """The unit normals (P, 3) and offsets (P,) of the largest planes n . x = offset, largest first.
+def _large_planes(common: Common) -> tuple[Tensor, Tensor]:
+    """The unit normals (P, 3) and offsets (P,) of the large planes n . x = offset, largest first.
 
     They are tangent planes of some of the points, then fitted to the points within a voxel.
-
-    Args:
-        common: the surface.
-        most: how many planes at most.
-        least: the share of the points that the smallest has at least.
     """
     points, normals = common
     some = slice(None, None, max(1, len(points) // _TRIED))
@@ -115,9 +108,9 @@ def large_planes(
     on = _lie_on(common, ways, offsets)
     left = torch.ones(len(points), dtype=torch.bool, device=points.device)
     found: list[tuple[Tensor, Tensor]] = []
-    while len(found) < most:
+    while len(found) < _PLANES:
         mine = left & on[:, on[left].sum(0).argmax()]
-        if int(mine.sum()) < max(1.0, least * len(points)):
+        if int(mine.sum()) < max(1.0, _LARGE * len(points)):
             break
         for _ in range(2):
             middle = points[mine].mean(0)
