@@ -224,11 +224,13 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
 
 def _start_first(search: Search, judged: Judged, start: Pose) -> Judged:
     """Put poses near the start first among equally good ones, for symmetric objects."""
+    pair = search.pair
+    home = ~different(pair, judged.pose, pair.frame.pose_in(start))
+    if not bool(home[1:].any()):
+        return judged
     alike = rivals_of(search, judged) >= AS_GOOD
     alike[0] = True
-    pair = search.pair
-    home = alike & ~different(pair, judged.pose, pair.frame.pose_in(start))
-    return judged.select((~home).int().argsort(stable=True)) if bool(home.any()) else judged
+    return judged.select((~(alike & home)).int().argsort(stable=True))
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:
