@@ -117,7 +117,7 @@ def doubts_of(
                 "few points: if their units differ, convert the files to one unit, or use "
                 "--scale auto"
             )
-        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.5]
+        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.4]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
             found.append(
                 f"{pair.source} and {pair.target} may belong together (confidence "

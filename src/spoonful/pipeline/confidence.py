@@ -28,7 +28,7 @@ _SOME_MATCHES = 0.2
 # Steps of ICP after which equal poses are compared once more.
 _ROUNDS = 16
 # If the surfaces barely fix a pose, its confidence shrinks.
-LOOSE = 0.65
+LOOSE = 0.5
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
 _WEIGHTS, _RIVALRY = (0.95, 10.14, 2.92, -138.72, 0.84), 4.17
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.

@@ -67,7 +67,7 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
         far = motion.new_tensor([[-_FAR], [0.0], [_FAR]]) / path.square().sum(-1).mean().sqrt()
         rotation = rotation_from_vector(far * turn)
         way = Pose(rotation, center - rotation @ center + far * slide)
-        moved = way.compose(pose.to(torch.float64)).to(torch.float32)
+        moved = way.compose(pose.to("cpu", torch.float64)).to(pose.rotation.device, torch.float32)
         back, still, forth = search.with_estimated_normals().measure(moved).agreement.tolist()
         if max(back, forth) <= still - _HELD:
             continue
@@ -119,7 +119,7 @@ def _outside_three_planes(common: Common) -> float:
     points, normals = common
     some = slice(None, None, max(1, len(points) // 64))
     on = (points @ normals[some].mT - (points[some] * normals[some]).sum(-1)).abs() < 1
-    left = torch.ones(len(points), dtype=torch.bool, device=points.device)
+    left = torch.ones(len(points), dtype=torch.bool)
     for _ in range(3):
         left &= ~on[:, on[left].sum(0).argmax()]
     return float(left.float().mean())

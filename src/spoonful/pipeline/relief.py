@@ -33,7 +33,7 @@ _AROUND = 5.0
 
 
 class Common(NamedTuple):
-    """The surface of the target that the source lies on.
+    """The surface of the target that the source lies on; on the CPU, where small sums are faster.
 
     Attributes:
         points: (N, 3) float64 points of the source, in the target's frame, in voxels.
@@ -45,7 +45,7 @@ class Common(NamedTuple):
 
 
 class Relief(NamedTuple):
-    """The relief of both scans on their fine grids, and how it fits at a pose.
+    """The relief of both scans on their fine grids, and how it fits at a pose; on the CPU.
 
     Attributes:
         agreement: of its points that come near the other scan, the share that lies on it.
@@ -66,7 +66,7 @@ def common_of(search: Search, pose: Pose) -> Common:
     fit = meet(search.target_field, source.points, source.normals, batch)
     on = fit.near[0]
     normals = search.target_field.normals[fit.partner[0, on]]
-    return Common(fit.moved[0, on].double(), normals.double())
+    return Common(fit.moved[0, on].double().cpu(), normals.double().cpu())
 
 
 def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relief:
@@ -77,7 +77,7 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     assert known is not None
     if len(common.points) < FEWEST:
         return Relief(0.0, common.points, common.normals)
-    ways, offsets = _large_planes(common)
+    ways, offsets = (part.to(known.device) for part in _large_planes(common))
     batch = _one(pose)
 
     def off(points: Tensor) -> Tensor:
@@ -92,8 +92,8 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     on = square < 1
     return Relief(
         float(on.sum() / square.isfinite().sum().clamp_min(1)),
-        torch.cat([moved, target.points[others]])[on].double(),
-        known[torch.cat([there.index, others])[on]].double(),
+        torch.cat([moved, target.points[others]])[on].double().cpu(),
+        known[torch.cat([there.index, others])[on]].double().cpu(),
     )
 
 
@@ -106,7 +106,7 @@ def _large_planes(common: Common) -> tuple[Tensor, Tensor]:
     some = slice(None, None, max(1, len(points) // _TRIED))
     ways, offsets = normals[some], (points[some] * normals[some]).sum(-1)
     on = _lie_on(common, ways, offsets)
-    left = torch.ones(len(points), dtype=torch.bool, device=points.device)
+    left = torch.ones(len(points), dtype=torch.bool)
     found: list[tuple[Tensor, Tensor]] = []
     while len(found) < _PLANES:
         mine = left & on[:, on[left].sum(0).argmax()]
