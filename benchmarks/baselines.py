@@ -360,12 +360,13 @@ def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Na
     on_cpu = _by_library(step.method)
     # What takes as long as it is let, or is not timed, is not run again for its time.
     untimed = "time_limit" in step.fixed or step.method in options.untimed
+    device = "cpu" if on_cpu else lane.device
     found = evaluate(
-        replace(method, run=_Once(method.run)) if untimed else method,
+        replace(method, run=_Once(method.run, device)) if untimed else method,
         protocols.get(step.protocol),
         shapes,
         batch_size=step.batch,
-        device="cpu" if on_cpu else lane.device,
+        device=device,
         limit=step.limit,
         chamfer=False,
     )
@@ -380,8 +381,9 @@ def measure_step(step: Measure, lane: Lane, shapes: Corpus, options: argparse.Na
 class _Once:
     """A method that answers from memory when it is asked for the same items again."""
 
-    def __init__(self, run: Callable[[Batch], Registration]) -> None:
-        self._run = run
+    def __init__(self, run: Callable[[Batch], Registration], device: str) -> None:
+        # `evaluate` prepares models, and does not see that this is one.
+        self._run = run.to(device).eval() if isinstance(run, torch.nn.Module) else run
         self._known: dict[tuple[int, ...], Registration] = {}
 
     def __call__(self, batch: Batch) -> Registration:
