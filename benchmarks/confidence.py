@@ -47,7 +47,6 @@ from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.auto import ranked
 from spoonful.pipeline.confidence import (
-    AS_GOOD,
     LOOSE,
     FitStatistics,
     confidence_of,
@@ -56,6 +55,7 @@ from spoonful.pipeline.confidence import (
 from spoonful.pipeline.polish import polish
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.proposers import AUTO, from_start, gather
+from spoonful.pipeline.rivals import AS_GOOD
 from spoonful.pipeline.search import Search
 
 # Large simulated scenes: kind, sensor and seed after `--first`. All but the first are tests.

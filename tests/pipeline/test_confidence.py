@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -13,17 +11,13 @@ from spoonful.data.normals import estimate_normals
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import CONFIDENT
 from spoonful.pipeline.confidence import (
-    AS_GOOD,
     FitStatistics,
     confidence_of,
-    different,
-    exactness_of,
-    most_exact_first,
-    rivals_of,
     statistics_of,
 )
 from spoonful.pipeline.freedom import freedom_of
 from spoonful.pipeline.prepare import prepare
+from spoonful.pipeline.rivals import AS_GOOD, exactness_of
 from spoonful.pipeline.search import Search
 
 PERFECT = FitStatistics(support=1e4, agreement=1.0, exactness=1.0, share=1.0)
@@ -84,78 +78,6 @@ def test_exactness_falls_as_surfaces_part():
     assert found == sorted(found, reverse=True)
     assert found[0] > 0.9
     assert found[3] < 0.1
-
-
-@pytest.mark.parametrize(("score", "first"), [(0.8, 0.0), (0.5, 2.0)])
-def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
-    cloud = Cloud(lumpy(8000, seed=0))
-    search = Search(prepare(cloud, cloud))
-    shifts = torch.tensor([[2.0, 0, 0], [40.0, 0, 0], [0.0, 0, 0]])
-    judged = search.measure(Pose(torch.eye(3).expand(3, 3, 3), shifts), ("a", "b", "c"))
-    judged = replace(judged, score=torch.tensor([1.0, 0.9, score]))
-    found = most_exact_first(search.pair, judged)
-    assert float(found.pose.translation[0, 0]) == first
-    assert sorted(found.name) == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("agreement", "common", "score", "equal"),
-    [
-        (0.74, 100.0, 0.3, True),
-        (0.70, 100.0, 0.3, False),  # surfaces that agree less
-        (0.74, 80.0, 0.3, False),  # less common surface
-        (0.74, 100.0, 0.1, False),  # hardly any matches
-    ],
-)
-def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
-    agreement, common, score, equal
-):
-    half = lumpy(3000, seed=0) + torch.tensor([0.5, 0, 0])
-    around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
-    cloud = Cloud(torch.cat([half, half @ around.double()]))
-    search = Search(prepare(cloud, cloud))
-    judged = replace(
-        search.measure(Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))),
-        agreement=torch.tensor([0.75, agreement]),
-        common=torch.tensor([100.0, common]),
-        score=torch.tensor([1.0, score]),
-    )
-    found = rivals_of(search, judged)
-    torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
-
-
-def test_poses_on_the_way_to_the_same_place_are_no_rivals():
-    cloud = Cloud(lumpy(8000, seed=0))
-    search = Search(prepare(cloud, cloud))
-    shifts = torch.tensor([[0.0, 0, 0], [3.2, 0, 0], [40.0, 0, 0]])
-    judged = search.measure(Pose(torch.eye(3).expand(3, 3, 3), shifts))
-    judged = replace(judged, score=torch.tensor([1.0, 0.9, 0.9]))
-    assert different(search.pair, judged.pose, judged.pose.at(0)).tolist() == [False, True, True]
-    torch.testing.assert_close(rivals_of(search, judged), torch.tensor([0.0, 0.0, 0.9]))
-
-
-@pytest.mark.parametrize("furnished", [False, True])
-def test_a_rival_that_only_fits_the_walls_is_not_equal(furnished):
-    """A room turned by half a turn: its walls lie on each other, its furniture does not."""
-    generator = torch.Generator().manual_seed(0)
-    walls = torch.rand(6, 3000, 3, generator=generator, dtype=torch.float64) - 0.5
-    for side, axis, end in zip(walls, (0, 0, 1, 1, 2, 2), (-0.5, 0.5) * 3, strict=True):
-        side[:, axis] = end
-    chest = 0.25 * walls.flatten(0, 1) + torch.tensor([0.25, 0.3, -0.375])
-    room = walls.flatten(0, 1) * torch.tensor([6.0, 4.0, 3.0])
-    rooms = [room, chest * torch.tensor([6.0, 4.0, 3.0])] if furnished else [room]
-    cloud = Cloud(torch.cat(rooms))
-    search = Search(prepare(cloud, cloud, 0.1))
-    around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
-    # About the middle of the room; the frame is about the centroid.
-    middle = -search.pair.frame.target_center.float() / 0.1
-    shifts = torch.stack([torch.zeros(3), middle - around @ middle])
-    judged = search.measure(Pose(torch.stack([torch.eye(3), around]), shifts))
-    judged = replace(judged, score=torch.tensor([1.0, 0.3]))
-    assert float(judged.agreement[1]) > 0.9
-    judged = replace(judged, agreement=torch.tensor([0.99, 0.99]))
-    found = float(rivals_of(search, judged)[1])
-    assert found == pytest.approx(0.3 if furnished else 1.0)
 
 
 def test_noisy_normals_of_files_lower_the_score_but_not_the_agreement():

@@ -11,17 +11,14 @@ from spoonful.align.scans import Described, load
 from spoonful.frame import Frame
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
-from spoonful.pipeline.confidence import (
-    confidence_of,
-    most_exact_first,
-    statistics_of,
-)
+from spoonful.pipeline.confidence import confidence_of, statistics_of
 from spoonful.pipeline.freedom import freedom_of
 from spoonful.pipeline.gravity import narrowed
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
+from spoonful.pipeline.rivals import best_relief_first, most_exact_first
 from spoonful.pipeline.search import Search
 
 # Less confident poses than this are not polished: the graph does not use them.
@@ -77,7 +74,8 @@ def register_described(job: PairJob) -> Row:
         proposals += from_start(search, start)
         if job.up is not None:
             proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
-        judged = most_exact_first(pair, search.judge(proposals))
+        judged = best_relief_first(search, search.judge(proposals))
+        judged = most_exact_first(pair, judged)
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)

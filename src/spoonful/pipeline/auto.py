@@ -3,6 +3,7 @@
 prepare   put both clouds on one grid                             (prepare.py)
 gather    propose poses from feature matches and other methods    (proposers.py)
 judge     refine them, rank them by matches and by surfaces       (search.py)
+compare   the best one with its rivals, on the fine grid          (rivals.py)
 polish    point-to-plane ICP, finally on the clouds themselves    (polish.py)
 rate      the motions that remain free, and the confidence        (freedom.py, confidence.py)
 """
@@ -24,13 +25,9 @@ from spoonful.inputs import known_device, rigid_pose
 from spoonful.neighbors import Index
 from spoonful.pipeline.alignment import Alignment, Candidate, Matches
 from spoonful.pipeline.confidence import (
-    AS_GOOD,
     FitStatistics,
     confidence_of,
-    different,
-    most_exact_first,
     notes_of,
-    rivals_of,
     statistics_of,
     units_hint,
     warnings_of,
@@ -41,6 +38,13 @@ from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.rivals import (
+    AS_GOOD,
+    best_relief_first,
+    different,
+    most_exact_first,
+    rivals_of,
+)
 from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
 
@@ -213,10 +217,11 @@ class Ranked(NamedTuple):
 def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
     """Refine and rank proposals; among equally good poses the one near `start` is first.
 
-    `start` is between the clouds. Among poses close to the first, the most exact one is taken, see
-    `most_exact_first`.
+    `start` is between the clouds. Relief and exactness decide between poses that fit about as well,
+    see `best_relief_first` and `most_exact_first`.
     """
-    judged = _start_first(search, search.judge(proposals), start)
+    judged = best_relief_first(search, search.judge(proposals))
+    judged = _start_first(search, judged, start)
     judged = most_exact_first(search.pair, judged)
     freedom = freedom_of(search, judged.pose.at(0))
     return Ranked(judged, freedom, statistics_of(search, judged, freedom))

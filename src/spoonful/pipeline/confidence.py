@@ -6,33 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose
-from spoonful.pipeline.field import settle
 from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import Pair, size_of
-from spoonful.pipeline.relief import ENOUGH, relief_of
+from spoonful.pipeline.rivals import AS_GOOD, exactness_of, rivals_of
 from spoonful.pipeline.search import Judged, Search
 
-# Another pose with this much of the best one's score fits as well.
-AS_GOOD = 0.7
-# So does one with this much of its common surface, at most this much less agreement,
-_SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
-# with at most this much less agreement of the relief,
-_SAME_RELIEF = 0.1
-# and this much of its score.
-_SOME_MATCHES = 0.2
-# Steps of ICP after which equal poses are compared once more.
-_ROUNDS = 16
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.5
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
 _WEIGHTS, _RIVALRY = (0.95, 10.14, 2.92, -138.72, 0.84), 4.17
-# Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
-_TOUCHING, _BESIDE = 0.5, 1.5
 # Scans with fewer voxels than this get a warning.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
@@ -113,92 +96,6 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
         ),
         through=float(judged.through[0]),
     )
-
-
-def exactness_of(pair: Pair, pose: Pose) -> float:
-    """The share of points within half a voxel of the other scan, of those within 1.5 voxels.
-
-    It is the mean of both scans' shares, on the fine grid. Surfaces of one object coincide; those
-    of objects that only look alike partly do not.
-    """
-    shares = []
-    for scan, other, way in (
-        (pair.source.fine, pair.target.fine, pose),
-        (pair.target.fine, pair.source.fine, pose.inverse()),
-    ):
-        square = other.nearest(way.apply(scan.points), reach=_BESIDE).squared_distance
-        near = int((square < _BESIDE**2).sum())
-        shares.append(int((square < _TOUCHING**2).sum()) / max(1, near))
-    return sum(shares) / 2
-
-
-def most_exact_first(pair: Pair, judged: Judged) -> Judged:
-    """Put the most exact pose first, among those close to the best one that fit as well.
-
-    The grid of the search cannot distinguish poses that differ by a few of its voxels; the fine
-    grid can. For example, two depth images almost fit if both cameras are put in one place.
-    """
-    alike = judged.score >= AS_GOOD * judged.score[0]
-    alike &= ~different(pair, judged.pose, judged.pose.at(0))
-    some = alike.nonzero().squeeze(-1).tolist()
-    if len(some) < 2:
-        return judged
-    best = max(some, key=lambda k: exactness_of(pair, judged.pose.at(k)))
-    rest = [k for k in range(len(alike)) if k != best]
-    return judged.select(torch.tensor([best, *rest], device=alike.device))
-
-
-def rivals_of(search: Search, judged: Judged) -> Tensor:
-    """(H,) the score of each pose over that of the first, and 0 for poses close to the first.
-
-    A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
-    symmetric object chance decides which matches are found. The relief must fit as well, too: walls
-    and floors fit at many poses.
-    """
-    best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
-    ratio = judged.score / best
-    apart = different(search.pair, judged.pose, judged.pose.at(0))
-    equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
-    equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & apart & (ratio < 1)
-    if bool(equal.any()):
-        first = relief_of(search, judged.pose.at(0))
-        least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
-        for k in equal.nonzero().flatten().tolist():
-            equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
-    ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
-    near = (ratio >= AS_GOOD).nonzero().flatten()
-    if len(near):
-        ratio[near] = ratio[near].where(_stay_apart(search, judged.pose, near), 0.0)
-    return ratio
-
-
-def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:
-    """(K,) bool, which of some poses still differ from the first after further ICP steps.
-
-    Large planes hold a pose loosely, so poses of one place may still be apart after `judge`.
-    """
-    source = search.pair.source
-    both = pose.at(torch.cat([some.new_zeros(1), some]))
-    found = settle(
-        search.target_field,
-        source.points,
-        source.normals,
-        both,
-        rounds=_ROUNDS,
-        signed=source.given,
-    )
-    return different(search.pair, found, found.at(0))[1:]
-
-
-def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
-    """(H,) bool, poses that move the source a tenth of its size away from where `other` does."""
-    points = pair.source.points
-    some = points[:: max(1, len(points) // 64)]
-    places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
-    other = other.to(points.device, points.dtype)
-    apart = (places - other.apply(some)).square().sum(-1).mean(-1).sqrt()
-    size = points.square().sum(-1).mean().sqrt()
-    return apart > (0.1 * size).clamp_min(3.0)
 
 
 def confidence_of(fit: FitStatistics) -> float:
