@@ -37,13 +37,13 @@ def best_relief_first(search: Search, judged: Judged) -> Judged:
 
     Only if its relief agrees much better than that of the pose with the best score.
     """
-    some = judged.score >= _HALF * judged.score[0]
-    some &= different(search.pair, judged.pose, judged.pose.at(0))
-    relief = {k: _relief(search, judged, k) for k in [0, *some.nonzero().flatten().tolist()]}
-    best = max(relief, key=lambda k: relief[k])
-    if relief[best] <= relief[0] + _MORE_RELIEF:
+    good = judged.score >= _HALF * judged.score[0]
+    good &= different(search.pair, judged.pose, judged.pose.at(0))
+    if not bool(good.any()):
         return judged
-    return _first(judged, best)
+    relief = {k: _relief(search, judged, k) for k in [0, *good.nonzero().flatten().tolist()]}
+    best = max(relief, key=lambda k: relief[k])
+    return _first(judged, best) if relief[best] > relief[0] + _MORE_RELIEF else judged
 
 
 def _relief(search: Search, judged: Judged, k: int) -> float:
