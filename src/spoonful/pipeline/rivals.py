@@ -20,9 +20,9 @@ from spoonful.pipeline.search import Judged, Search
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
-# and this much of its score.
+# this much of its score,
 _SOME_MATCHES = 0.2
-# But its relief must agree, too, at most this much less.
+# and with at most this much less agreement of the relief.
 _SAME_RELIEF = 0.1
 # A pose with this much of the best score goes first if its relief agrees by this much more.
 _HALF, _MORE_RELIEF = 0.5, 0.2
@@ -35,7 +35,8 @@ _TOUCHING, _BESIDE = 0.5, 1.5
 def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
-    Only if its relief agrees much better than that of the pose with the best score.
+    Only if its relief agrees much better than that of the pose with the best score. That pose then
+    is an equal rival, so the result is doubtful.
     """
     good = judged.score >= _HALF * judged.score[0]
     good &= different(search.pair, judged.pose, judged.pose.at(0))
@@ -94,23 +95,23 @@ def rivals_of(search: Search, judged: Judged) -> Tensor:
     """(H,) the score of each pose over that of the first, and 0 for poses close to the first.
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
-    symmetric object chance decides which matches are found. A rival whose relief agrees less is
-    none, however high its score: walls and floors fit at many poses.
+    symmetric object chance decides which matches are found. The relief must fit as well, too: walls
+    and floors fit at many poses.
     """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
     apart = different(search.pair, judged.pose, judged.pose.at(0))
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
-    equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & (ratio < 1)
+    equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & apart & (ratio < 1)
+    if bool(equal.any()):
+        first = relief_of(search, judged.pose.at(0))
+        least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
+        for k in equal.nonzero().flatten().tolist():
+            equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
     near = (ratio >= AS_GOOD).nonzero().flatten()
-    if not len(near):
-        return ratio
-    first = relief_of(search, judged.pose.at(0))
-    least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
-    agree = [relief_of(search, judged.pose.at(k)).agreement > least for k in near.tolist()]
-    stay = _stay_apart(search, judged.pose, near) & torch.tensor(agree, device=near.device)
-    ratio[near] = ratio[near].where(stay, 0.0)
+    if len(near):
+        ratio[near] = ratio[near].where(_stay_apart(search, judged.pose, near), 0.0)
     return ratio
 
 
