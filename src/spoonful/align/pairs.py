@@ -18,7 +18,7 @@ from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
-from spoonful.pipeline.rivals import best_relief_first, most_exact_first
+from spoonful.pipeline.rivals import most_exact_first
 from spoonful.pipeline.search import Search
 
 # Less confident poses than this are not polished: the graph does not use them.
@@ -74,8 +74,7 @@ def register_described(job: PairJob) -> Row:
         proposals += from_start(search, start)
         if job.up is not None:
             proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
-        judged = best_relief_first(search, search.judge(proposals))
-        judged = most_exact_first(pair, judged)
+        judged = most_exact_first(pair, search.judge(proposals))
         pose = judged.pose.at(0)
         fit = statistics_of(search, judged, freedom_of(search, pose))
         confidence = confidence_of(fit)

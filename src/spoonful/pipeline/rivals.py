@@ -36,7 +36,8 @@ def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
     Only if its relief agrees much better than that of the pose with the best score. That pose then
-    is an equal rival, so the result is doubtful.
+    is an equal rival, so the result is doubtful. In `align` doubtful pairs vote, so it does not do
+    this: doors fit other doors.
     """
     good = judged.score >= _HALF * judged.score[0]
     good &= different(search.pair, judged.pose, judged.pose.at(0))
