@@ -187,6 +187,7 @@ def warnings_of(
 def notes_of(clouds: Mapping[str, Cloud]) -> tuple[str, ...]:
     """The notes on clouds by name, one sentence each; notes do not make a result doubtful.
 
+    >>> import torch
     >>> notes_of({"the source": Cloud(torch.eye(3), dropped=1200)})
     ('left out for NaN or infinite coordinates: 1,200 points of the source',)
     >>> notes_of({"the target": Cloud(torch.eye(3) + 5.4e6)})
