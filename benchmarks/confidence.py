@@ -3,11 +3,12 @@
     python benchmarks/confidence.py --data SCANS --rows rows.jsonl [--turns 3] [--simulated 150]
 
 The pairs are those of scans.py without normals: `--simulated` of each simulated kind and as many of
-round objects, from the seed `--first` on. Real sources are turned `--turns` times, the others once.
-Then come pairs of scans whether or not they overlap: all of ten bunny scans, of twenty kitchen
-fragments and of ten scans that share nothing, and `--scenes` pairs of each of three large simulated
-scenes (align.py says what these sets are). These scans are moved to their centroids, so that no
-sensor is known. Two of the scenes are in no fit: a second street, and a building whose rooms look
+round objects, from the seed `--first` on. Each simulated pair counts twice: in the coordinates of
+its sensors, and with each scan moved to its centroid, so that no sensor is known. Real sources are
+turned `--turns` times, the others once. Then come pairs of scans whether or not they overlap: all
+of ten bunny scans, of twenty kitchen fragments and of ten scans that share nothing, and `--scenes`
+pairs of each of three large simulated scenes (align.py says what these sets are), all moved to
+their centroids. Two of the scenes are in no fit: a second street, and a building whose rooms look
 alike.
 
 Each source is left out once: the constants are fitted to the others, and the table says how often
@@ -28,7 +29,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,14 +95,14 @@ def example(key: str, pair: Pair) -> Example:
 
 
 def every_pair(
-    root: Path, count: int, own: slice, done: Collection[str], first: int
+    root: Path, kinds: Sequence[str], count: int, own: slice, done: Collection[str], first: int
 ) -> Iterator[Pair]:
     """Pairs of scans of one set, overlapping or not; about `count` of each simulated scene.
 
-    `own` is the part of each set to take. Simulated pairs with a name in `done` are left out.
-    `first` is added to the seeds of the scenes.
+    `kinds` are sets of real scans, and `own` is the part of each set to take. Simulated pairs with
+    a name in `done` are left out. `first` is added to the seeds of the scenes.
     """
-    for kind in ("bunny", "kitchen", "apart"):
+    for kind in kinds:
         for a, b in [*itertools.combinations(getattr(align, kind)(root), 2)][own]:
             name, limits = f"{b.name} on {a.name}, {kind}", align.RIGHT.get(kind)
             yield between(f"every pair: {kind}", name, (b.cloud, b.pose), (a.cloud, a.pose), limits)
@@ -125,6 +126,21 @@ def is_made(kind: str) -> bool:
 
 def scene_name(scene: str, sensor: str, seed: int, first: int) -> str:
     return f"{scene} {sensor}, seed {first + seed}"
+
+
+def with_and_without_sensor(pair: Pair) -> Iterator[Pair]:
+    """The pair; of a simulated one also a copy with both clouds about their centroids, first.
+
+    So a pair whose name is in the file of rows has its copy there, too.
+    """
+    if pair.kind.startswith("simulated"):
+        here = Pose.identity(dtype=torch.float64)
+        there = here if pair.truth is None else Pose.from_matrix(torch.from_numpy(pair.truth))
+        limits = None if pair.truth is None else (pair.degrees, pair.distance)
+        names = (f"{word}, no sensor" for word in (pair.kind, pair.name))
+        found = between(*names, (pair.source, there), (pair.target, here), limits)
+        yield found._replace(origin=pair.origin)
+    yield pair
 
 
 def between(
@@ -158,7 +174,9 @@ def gathered(arguments: argparse.Namespace) -> list[Example]:
     data, first = arguments.data, arguments.first
     seeds, own = range(first, first + arguments.simulated), slice(part - 1, None, parts)
     usual = pairs(data, sets, arguments.every, seeds, (part, parts), done, seeds)
-    others = every_pair(data, arguments.scenes, own, done, first)
+    real = ("bunny", "kitchen", "apart") if arguments.turns else ()
+    others = every_pair(data, real, arguments.scenes, own, done, first)
+    usual = (each for pair in usual for each in with_and_without_sensor(pair))
     # Simulated pairs are last: a run that is stopped has all real ones.
     for pair in itertools.chain(others, usual):
         for turn in range(1 if is_made(pair.kind) else arguments.turns):

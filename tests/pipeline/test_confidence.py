@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
+from pipeline.floors import box, floor
 from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
@@ -14,8 +17,9 @@ from spoonful.pipeline.confidence import (
     FitStatistics,
     confidence_of,
     statistics_of,
+    warnings_of,
 )
-from spoonful.pipeline.freedom import freedom_of
+from spoonful.pipeline.freedom import Freedom, freedom_of
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.rivals import AS_GOOD, exactness_of
 from spoonful.pipeline.search import Search
@@ -64,6 +68,27 @@ def test_the_same_matches_on_more_common_surface_are_weaker_evidence():
     """Two round objects that differ share much surface at some pose, but few matches."""
     found = [confidence_of(GOOD._replace(agreement=0.65, share=x)) for x in (0.1, 0.3, 0.6, 1.0)]
     assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("scans", "relief"),
+    [
+        ((floor(box(1, 1), box(2.5, 1.7)), floor(box(1, 1), box(2.5, 1.7))), 1.0),
+        ((floor(box(1, 1), box(2.5, 1.7)), floor(box(1.2, 0.8), box(2.3, 1.9))), 0.0),
+        ((floor(), floor()), None),
+    ],
+    ids=["the same things", "other things", "nothing"],
+)
+def test_relief_that_lies_elsewhere_is_a_reason_to_doubt(scans, relief):
+    """Any two rooms share walls and a floor at some pose, but not what stands in them."""
+    search, here = Search(prepare(*scans, 0.06)), Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
+    fit = statistics_of(search, search.measure(here), Freedom())
+    doubts = [text for text in warnings_of(search.pair, fit, Freedom(), (1, 1)) if "relief" in text]
+    if relief is None:
+        assert math.isnan(fit.relief)
+    else:
+        assert fit.relief == pytest.approx(relief, abs=0.25)
+    assert fit.loose == bool(doubts) == (relief == 0.0)
 
 
 def test_exactness_falls_as_surfaces_part():

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from spoonful.data.clouds import Cloud
 from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import Pair, size_of
+from spoonful.pipeline.relief import ENOUGH, relief_of
 from spoonful.pipeline.rivals import AS_GOOD, exactness_of, rivals_of
 from spoonful.pipeline.search import Judged, Search
 
@@ -22,6 +23,8 @@ _FEW = 150
 _TOUCH = 0.03
 # A larger solid share of a scan than this in the other sensor's free space contradicts a pose.
 _THROUGH = 0.003
+# Relief of which less than this lies on the other scan contradicts a pose.
+_RELIEF = 0.3
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
@@ -58,8 +61,10 @@ class FitStatistics(NamedTuple):
         share: the part of the smaller scan that lies on the other one.
         rivals: the scores of clearly different poses, each over the best pose's score.
         loose: true if the pose is poorly determined: few points, a common surface that is tiny,
-            bare or lets the source slide or turn, or solid points in free space.
+            bare or lets the source slide or turn, relief that disagrees, or solid points in free
+            space.
         through: the share of a scan that is solid in the other sensor's free space.
+        relief: the agreement of the relief; NaN if too little of it comes near the other scan.
     """
 
     support: float
@@ -69,6 +74,7 @@ class FitStatistics(NamedTuple):
     rivals: tuple[float, ...] = ()
     loose: bool = False
     through: float = 0.0
+    relief: float = math.nan
 
     @property
     def equals(self) -> int:
@@ -82,6 +88,8 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
     best = judged
     if search.pair.source.given:
         best = search.with_estimated_normals().measure(judged.pose.at(slice(0, 1)))
+    found = relief_of(search, judged.pose.at(0))
+    relief = found.agreement if found.near >= ENOUGH else math.nan
     return FitStatistics(
         support=float(judged.support[0]),
         agreement=float(best.agreement[0]),
@@ -92,9 +100,11 @@ def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatis
             min(sizes) < _FEW
             or float(best.common[0]) < _TOUCH * min(sizes)
             or float(judged.through[0]) > _THROUGH
+            or relief < _RELIEF
             or freedom != Freedom()
         ),
         through=float(judged.through[0]),
+        relief=relief,
     )
 
 
@@ -166,6 +176,11 @@ def warnings_of(
         found.append(
             "bare geometry: the common surface is hardly more than three planes, "
             "and planes fit in many places"
+        )
+    if fit.relief < _RELIEF:
+        found.append(
+            f"different relief: only {fit.relief:.0%} of the surface off the large planes agrees, "
+            "and walls and floors fit in many places"
         )
     if fit.through > _THROUGH:
         found.append(

@@ -20,7 +20,7 @@ FEWEST = 6
 """A common surface of fewer points than this has no planes."""
 
 ENOUGH = 30
-"""Relief of which fewer points lie on the other scan is no evidence."""
+"""Fewer points of relief are no evidence for a pose, or against it."""
 
 # A large plane has at least this share of the common surface; at most this many are taken off.
 _LARGE, _PLANES = 0.08, 6
@@ -48,11 +48,13 @@ class Relief(NamedTuple):
     """The relief of both scans on their fine grids, and how it fits at a pose; on the CPU.
 
     Attributes:
-        agreement: of its points that come near the other scan, the share that lies on it.
+        near: how many of its points come near the other scan.
+        agreement: the share of these that lies on it.
         points: (N, 3) float64, those that lie on it, in the target's frame, in voxels.
         normals: (N, 3) float64 the target's normals there, of either sign.
     """
 
+    near: int
     agreement: float
     points: Tensor
     normals: Tensor
@@ -76,7 +78,7 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     known = search.pair.target.fine_normals
     assert known is not None
     if len(common.points) < FEWEST:
-        return Relief(0.0, common.points, common.normals)
+        return Relief(0, 0.0, common.points, common.normals)
     ways, offsets = (part.to(known.device) for part in _large_planes(common))
     batch = _one(pose)
 
@@ -89,9 +91,10 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
     there = target.nearest(moved, reach=_AROUND)
     back = source.nearest(batch.inverse().apply(target.points[others])[0], reach=_AROUND)
     square = torch.cat([there.squared_distance, back.squared_distance])
-    on = square < 1
+    on, near = square < 1, int(square.isfinite().sum())
     return Relief(
-        float(on.sum() / square.isfinite().sum().clamp_min(1)),
+        near,
+        int(on.sum()) / max(1, near),
         torch.cat([moved, target.points[others]])[on].double().cpu(),
         known[torch.cat([there.index, others])[on]].double().cpu(),
     )
