@@ -97,7 +97,8 @@ ROOMS, LUMPS = 12, 20  # of each kind
 ROUGH_DEGREES, ROUGH_VOXELS = 20.0, 5
 # Functions of `register`, by module, whose times are told apart.
 STAGES = {
-    "auto": "as_cloud prepare Search gather ranked freedom_of statistics_of polish _measure",
+    "auto": "as_cloud prepare Search gather ranked relief_of freedom_of statistics_of polish "
+    "_measure",
     "prepare": "thinned seen_from_origin choose_voxel scan_on_grid normals_at faced",
     "search": "fpfh Field find_evidence settle",
 }

@@ -21,6 +21,7 @@ from spoonful.pipeline.confidence import (
 )
 from spoonful.pipeline.freedom import Freedom, freedom_of
 from spoonful.pipeline.prepare import prepare
+from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import AS_GOOD, exactness_of
 from spoonful.pipeline.search import Search
 
@@ -82,7 +83,7 @@ def test_the_same_matches_on_more_common_surface_are_weaker_evidence():
 def test_relief_that_lies_elsewhere_is_a_reason_to_doubt(scans, relief):
     """Any two rooms share walls and a floor at some pose, but not what stands in them."""
     search, here = Search(prepare(*scans, 0.06)), Pose(torch.eye(3).unsqueeze(0), torch.zeros(1, 3))
-    fit = statistics_of(search, search.measure(here), Freedom())
+    fit = statistics_of(search, search.measure(here), relief_of(search, here.at(0)), Freedom())
     doubts = [text for text in warnings_of(search.pair, fit, Freedom(), (1, 1)) if "relief" in text]
     if relief is None:
         assert math.isnan(fit.relief)
@@ -114,7 +115,9 @@ def test_noisy_normals_of_files_lower_the_score_but_not_the_agreement():
     for cloud in (Cloud(points), Cloud(points, normals)):
         search = Search(prepare(cloud, cloud))
         judged = search.measure(here)
-        fits.append((judged, statistics_of(search, judged, freedom_of(search, here.at(0)))))
+        relief = relief_of(search, here.at(0))
+        freedom = freedom_of(search, here.at(0), relief)
+        fits.append((judged, statistics_of(search, judged, relief, freedom)))
     (plain, without), (noisy, given) = fits
     assert noisy.agreement < plain.agreement - 0.05
     assert given.agreement == without.agreement == plain.agreement

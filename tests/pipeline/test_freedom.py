@@ -16,8 +16,9 @@ from spoonful.pipeline.search import Search
 HERE = Pose.identity(dtype=torch.float64)
 
 
-def free(source: Cloud, target: Cloud) -> Freedom:
-    return freedom_of(Search(prepare(source, target, 0.06)), HERE)
+def free(source: Cloud, target: Cloud, voxel: float = 0.06) -> Freedom:
+    search = Search(prepare(source, target, voxel))
+    return freedom_of(search, HERE, relief_of(search, HERE))
 
 
 def test_things_on_a_floor_hold_what_the_floor_leaves_free():
@@ -67,16 +68,16 @@ def test_free_axes_have_no_precision_and_the_others_keep_theirs():
     assert not without_free(torch.linalg.inv(some @ some.mT), rotation, ball)[:3].any()
 
 
-@pytest.mark.parametrize(("step", "free"), [(0.0, 1), (0.25, 0)])
-def test_a_slide_is_free_only_if_it_puts_no_surface_beside_the_other(step, free):
+@pytest.mark.parametrize(("step", "slides"), [(0.0, 1), (0.25, 0)])
+def test_a_slide_is_free_only_if_it_puts_no_surface_beside_the_other(step, slides):
     """A floor and a wall, with slabs on the floor of which only the tops are seen, from above."""
     generator = torch.Generator().manual_seed(0)
     x, y, u, v = 2 * torch.rand(4, 4000, generator=generator, dtype=torch.float64) - 1
     slabs = step * (torch.sin(7 * x + 1) * torch.sin(5 * y + 2) > 0.5)
     floor, wall = torch.stack([x, y, slabs], 1), torch.stack([0 * u + 1, u, v], 1)
     cloud = Cloud(torch.cat([floor, wall[:2000]]))
-    found = freedom_of(Search(prepare(cloud, cloud, 0.08)), Pose.identity(dtype=torch.float64))
-    assert len(found.slides) == free
+    found = free(cloud, cloud, 0.08)
+    assert len(found.slides) == slides
     assert all(abs(y) > 0.99 for _, y, _ in found.slides)
     assert not found.turns
 
@@ -88,5 +89,5 @@ def test_a_corner_without_furniture_is_bare(boxes, bare):
     sides = [torch.stack([u, v, 0 * u], 1).roll(k, 1) for k in range(3)]
     sides += [0.2 * side + 0.2 * k + 0.05 for k in range(boxes) for side in sides[:3]]
     cloud = Cloud(torch.cat(sides))
-    found = freedom_of(Search(prepare(cloud, cloud, 0.06)), Pose.identity(dtype=torch.float64))
+    found = free(cloud, cloud)
     assert found == Freedom(bare=bare)

@@ -18,6 +18,7 @@ from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
+from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import most_exact_first
 from spoonful.pipeline.search import Search
 
@@ -76,7 +77,8 @@ def register_described(job: PairJob) -> Row:
             proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
         judged = most_exact_first(pair, search.judge(proposals))
         pose = judged.pose.at(0)
-        fit = statistics_of(search, judged, freedom_of(search, pose))
+        relief = relief_of(search, pose)
+        fit = statistics_of(search, judged, relief, freedom_of(search, pose, relief))
         confidence = confidence_of(fit)
         if confidence >= LEAST:
             pose = polish(pair, source.cloud.points, target.cloud, pose, generator=generator)[1]

@@ -38,6 +38,7 @@ from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
     AS_GOOD,
     best_relief_first,
@@ -223,8 +224,10 @@ def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
     judged = best_relief_first(search, search.judge(proposals))
     judged = _start_first(search, judged, start)
     judged = most_exact_first(search.pair, judged)
-    freedom = freedom_of(search, judged.pose.at(0))
-    return Ranked(judged, freedom, statistics_of(search, judged, freedom))
+    pose = judged.pose.at(0)
+    relief = relief_of(search, pose)
+    freedom = freedom_of(search, pose, relief)
+    return Ranked(judged, freedom, statistics_of(search, judged, relief, freedom))
 
 
 def _start_first(search: Search, judged: Judged, start: Pose) -> Judged:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spoonful.data.clouds import Cloud
 from spoonful.pipeline.freedom import Freedom
 from spoonful.pipeline.prepare import Pair, size_of
-from spoonful.pipeline.relief import ENOUGH, relief_of
+from spoonful.pipeline.relief import ENOUGH, Relief
 from spoonful.pipeline.rivals import AS_GOOD, exactness_of, rivals_of
 from spoonful.pipeline.search import Judged, Search
 
@@ -82,29 +82,30 @@ class FitStatistics(NamedTuple):
         return sum(rival >= AS_GOOD for rival in self.rivals)
 
 
-def statistics_of(search: Search, judged: Judged, freedom: Freedom) -> FitStatistics:
-    """The statistics of the best judged pose, whose free motions are `freedom`."""
+def statistics_of(
+    search: Search, judged: Judged, relief: Relief, freedom: Freedom
+) -> FitStatistics:
+    """The statistics of the best judged pose, with its relief and its free motions."""
     sizes = [len(scan.points) for scan in (search.pair.source, search.pair.target)]
     best = judged
     if search.pair.source.given:
         best = search.with_estimated_normals().measure(judged.pose.at(slice(0, 1)))
-    found = relief_of(search, judged.pose.at(0))
-    relief = found.agreement if found.near >= ENOUGH else math.nan
+    agreement = relief.agreement if relief.near >= ENOUGH else math.nan
     return FitStatistics(
         support=float(judged.support[0]),
         agreement=float(best.agreement[0]),
         exactness=exactness_of(search.pair, judged.pose.at(0)),
         share=min(1.0, float(best.common[0]) / min(sizes)),
-        rivals=tuple(rivals_of(search, judged).tolist()),
+        rivals=tuple(rivals_of(search, judged, relief).tolist()),
         loose=(
             min(sizes) < _FEW
             or float(best.common[0]) < _TOUCH * min(sizes)
             or float(judged.through[0]) > _THROUGH
-            or relief < _RELIEF
+            or agreement < _RELIEF
             or freedom != Freedom()
         ),
         through=float(judged.through[0]),
-        relief=relief,
+        relief=agreement,
     )
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose, rotation_from_vector
-from spoonful.pipeline.relief import ENOUGH, FEWEST, Common, Relief, common_of, relief_of
+from spoonful.pipeline.relief import ENOUGH, FEWEST, Common, Relief
 from spoonful.pipeline.search import Search
 
 # Motions with less than this of a determined one's resistance may be free,
@@ -42,14 +42,14 @@ class Freedom(NamedTuple):
     bare: bool = False
 
 
-def freedom_of(search: Search, pose: Pose) -> Freedom:
+def freedom_of(search: Search, pose: Pose, relief: Relief) -> Freedom:
     """Find the free motions of a pose with rotation (3, 3), and if the common surface is bare.
 
     The information matrix of point-to-plane distances has rows (arm x n, n), with arms in units of
     their root mean square length. Motions with a small eigenvalue leave the surface on itself, to
     first order.
     """
-    common = common_of(search, pose)
+    common = relief.common
     if len(common.points) < FEWEST:
         return Freedom()
     center = common.points.mean(0)
@@ -57,7 +57,6 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
     size = arm.square().sum(-1).mean().sqrt().clamp_min(1e-9)
     rows = torch.cat([torch.linalg.cross(arm / size, common.normals), common.normals], -1)
     values, vectors = torch.linalg.eigh(rows.mT @ rows / len(rows))
-    relief: Relief | None = None
     turns: list[tuple[float, float, float]] = []
     slides: list[tuple[float, float, float]] = []
     # Normals of unit length resist all slides together by one, and a third of it each.
@@ -71,7 +70,6 @@ def freedom_of(search: Search, pose: Pose) -> Freedom:
         back, still, forth = search.with_estimated_normals().measure(moved).agreement.tolist()
         if max(back, forth) <= still - _HELD:
             continue
-        relief = relief or relief_of(search, pose, common)
         arms = relief.points - center
         if _holds(relief, torch.linalg.cross(turn.expand_as(arms), arms) + slide):
             continue

@@ -52,15 +52,17 @@ class Relief(NamedTuple):
         agreement: the share of these that lies on it.
         points: (N, 3) float64, those that lie on it, in the target's frame, in voxels.
         normals: (N, 3) float64 the target's normals there, of either sign.
+        common: the common surface, off whose large planes the relief lies.
     """
 
     near: int
     agreement: float
     points: Tensor
     normals: Tensor
+    common: Common
 
 
-def common_of(search: Search, pose: Pose) -> Common:
+def _common_of(search: Search, pose: Pose) -> Common:
     """The common surface at a pose with rotation (3, 3), by estimated normals."""
     search = search.with_estimated_normals()
     source = search.pair.source
@@ -71,14 +73,14 @@ def common_of(search: Search, pose: Pose) -> Common:
     return Common(fit.moved[0, on].double().cpu(), normals.double().cpu())
 
 
-def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relief:
+def relief_of(search: Search, pose: Pose) -> Relief:
     """The relief at a pose with rotation (3, 3), off the large planes of the common surface."""
-    common = common_of(search, pose) if common is None else common
+    common = _common_of(search, pose)
     source, target = search.pair.source.fine, search.pair.target.fine
     known = search.pair.target.fine_normals
     assert known is not None
     if len(common.points) < FEWEST:
-        return Relief(0, 0.0, common.points, common.normals)
+        return Relief(0, 0.0, common.points, common.normals, common)
     ways, offsets = (part.to(known.device) for part in _large_planes(common))
     batch = _one(pose)
 
@@ -97,6 +99,7 @@ def relief_of(search: Search, pose: Pose, common: Common | None = None) -> Relie
         int(on.sum()) / max(1, near),
         torch.cat([moved, target.points[others]])[on].double().cpu(),
         known[torch.cat([there.index, others])[on]].double().cpu(),
+        common,
     )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import settle
 from spoonful.pipeline.prepare import Pair
-from spoonful.pipeline.relief import ENOUGH, relief_of
+from spoonful.pipeline.relief import ENOUGH, Relief, relief_of
 from spoonful.pipeline.search import Judged, Search
 
 # Another pose with this much of the best one's score fits as well.
@@ -92,12 +92,12 @@ def exactness_of(pair: Pair, pose: Pose) -> float:
     return sum(shares) / 2
 
 
-def rivals_of(search: Search, judged: Judged) -> Tensor:
+def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> Tensor:
     """(H,) the score of each pose over that of the first, and 0 for poses close to the first.
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
     symmetric object chance decides which matches are found. The relief must fit as well, too: walls
-    and floors fit at many poses.
+    and floors fit at many poses. `relief` is that of the first pose, if it is known.
     """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
@@ -105,7 +105,7 @@ def rivals_of(search: Search, judged: Judged) -> Tensor:
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
     equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & apart & (ratio < 1)
     if bool(equal.any()):
-        first = relief_of(search, judged.pose.at(0))
+        first = relief or relief_of(search, judged.pose.at(0))
         least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
         for k in equal.nonzero().flatten().tolist():
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
