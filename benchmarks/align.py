@@ -276,6 +276,7 @@ def measure(
         f"{len(found.pairs)}",
         f"{sum(right[k] for k in before)} / {sum(not right[k] for k in before)}",
         f"{sum(right[k] for k in after)} / {sum(not right[k] for k in after)}",
+        "0" if found.confident else "3",
         f"{seconds:.0f} s",
         f"{clock.stages.total():.0f} s",
     ]
@@ -302,7 +303,7 @@ def candidates(folder: Path, found: Aligned) -> str:
 COLUMNS = [
     "set", "scans", "groups", "groups of two things", "largest turn error, degrees",
     "largest distance", "rms distance (ATE)", "pairs tried", "confident pairs right / wrong",
-    "kept pairs right / wrong", "time", "CPU time",
+    "kept pairs right / wrong", "exit code", "time", "CPU time",
 ]  # fmt: skip
 
 

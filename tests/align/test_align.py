@@ -502,6 +502,31 @@ def test_doubts_name_the_pair_between_two_groups() -> None:
     assert "0.75" in found[1]
 
 
+def pair_between(ends: str, confidence: float, status: str = "kept") -> PairResult:
+    source, target = ends
+    return PairResult(
+        source, target, Pose.identity(), torch.eye(6), confidence, 0.2, 0.1, status, 0.0
+    )
+
+
+def test_doubts_name_each_scan_that_only_doubtful_pairs_place() -> None:
+    shown = {"ab": 0.9, "bc": 0.8, "da": 0.5, "bd": 0.3, "ef": 0.6}
+    pairs = [pair_between(ends, confidence) for ends, confidence in shown.items()]
+    one, other = doubts_of([["a", "b", "c", "d"], ["e", "f"]], pairs, {})[1:]
+    assert "place d (pairs: 2, confidence at most 0.50)" in one
+    assert "place f (pairs: 1, confidence at most 0.60)" in other
+
+
+def test_doubts_name_the_scan_whose_confident_pairs_contradict_its_place() -> None:
+    held = [pair_between(ends, 0.99) for ends in ("ab", "bc", "ac")]
+    group = [["a", "b", "c", "d"]]
+    against = [pair_between("db", 0.9, "rejected"), pair_between("dc", 0.8, "rejected")]
+    (doubt,) = doubts_of(group, [*held, pair_between("da", 0.95), *against], {})
+    assert "d may be in the wrong place: its confident pairs with b, c contradict" in doubt
+    # Much confidence outweighs a little.
+    assert doubts_of(group, [*held, pair_between("da", 0.99), against[1]], {}) == []
+
+
 def test_doubts_name_pairs_whose_sizes_differ_too_much() -> None:
     assert "1 pair was not tried" in doubts_of([["a"], ["b"]], [], {}, skipped=1)[1]
     assert len(doubts_of([["a", "b"]], [], {}, skipped=1)) == 0

@@ -90,9 +90,7 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
         for k, edge in enumerate(edges)
         if votes.closed[k] or (edge.confidence >= CONFIDENT and not votes.contradicted[k])
     ]
-    # Edges that are surely right count much more than many that are likely.
-    evidence = [-math.log1p(-min(edge.confidence, _SUREST)) for edge in edges]
-    weight = {k: evidence[k] * (1 + votes.closed[k]) for k in used}
+    weight = {k: evidence(edges[k].confidence) * (1 + votes.closed[k]) for k in used}
     agreed: list[int] = []
     for part in parts(count, [(edges[k].source, edges[k].target) for k in used]):
         own = sorted((k for k in used if edges[k].source in part), key=lambda k: -weight[k])
@@ -126,6 +124,11 @@ def solve(count: int, edges: Sequence[Edge], first: int | None = None) -> Soluti
     taken = set(agreed)
     keep = [k in taken and value is not None and value <= limit for k, value in enumerate(off)]
     return Solution(groups, poses, keep, off)
+
+
+def evidence(confidence: float) -> float:
+    """The weight of a pose: one that is surely right counts much more than many that are likely."""
+    return -math.log1p(-min(confidence, _SUREST))
 
 
 class Votes(NamedTuple):

@@ -10,9 +10,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spoonful.align.graph import CONFIDENT, parts
+from spoonful.align.graph import CONFIDENT, evidence, parts
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Deviation
+
+# A scan is doubtful if its rejected confident pairs weigh this share of its kept ones.
+_CONTRADICTED = 0.5
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,56 @@ def doubts_of(
                 f"{pair.confidence:.2f}), but no other pair confirms it: look at the two with "
                 "spoonful register"
             )
-    # Scans that only doubtful pairs hold together.
-    number = {name: k for k, name in enumerate(name for group in groups for name in group)}
     kept = [pair for pair in pairs if pair.status == "kept"]
-    sure = [(number[p.source], number[p.target]) for p in kept if p.confidence >= CONFIDENT]
-    part = {scan: k for k, scans in enumerate(parts(len(number), sure)) for scan in scans}
-    for pair in kept:
-        if part[number[pair.source]] != part[number[pair.target]]:
+    sure = [pair for pair in pairs if pair.confidence >= CONFIDENT]
+    found += [text for group in groups for text in _badly_held(group, kept)]
+    return found + [text for group in groups for text in _contradicted(group, sure)]
+
+
+def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
+    """A sentence for each part of a group that only doubtful pairs hold to the largest part."""
+    number = {name: k for k, name in enumerate(group)}
+    own = [pair for pair in kept if pair.source in number]
+    sure = [(number[p.source], number[p.target]) for p in own if p.confidence >= CONFIDENT]
+    found = []
+    for part in sorted(parts(len(group), sure), key=len, reverse=True)[1:]:
+        names = [group[scan] for scan in part]
+        held = [p.confidence for p in own if (p.source in names) != (p.target in names)]
+        if held:
             found.append(
-                f"only doubtful pairs connect {pair.source} and {pair.target} "
-                f"(confidence {pair.confidence:.2f}): add a scan that overlaps more with both"
+                f"only doubtful pairs place {_listed(names)} (pairs: {len(held)}, confidence at "
+                f"most {max(held):.2f}): look at the scans, or add one that overlaps them more"
             )
     return found
+
+
+def _contradicted(group: Sequence[str], sure: Sequence[PairResult]) -> list[str]:
+    """A sentence for each scan that confident pairs would place elsewhere, the worst one first.
+
+    The pairs of a scan that has its sentence do not count for the others.
+    """
+    left = [pair for pair in sure if pair.source in group and pair.status in ("kept", "rejected")]
+
+    def share(scan: str) -> float:
+        """The weight of the scan's rejected pairs over that of its kept ones."""
+        weight = {"kept": 1e-9, "rejected": 0.0}
+        for pair in left:
+            if scan in (pair.source, pair.target):
+                weight[pair.status] += evidence(pair.confidence)
+        return weight["rejected"] / weight["kept"]
+
+    found = []
+    while share(worst := max(group, key=share)) >= _CONTRADICTED:
+        own = [pair for pair in left if worst in (pair.source, pair.target)]
+        others = [p.target if p.source == worst else p.source for p in own if p.status != "kept"]
+        found.append(
+            f"{worst} may be in the wrong place: its confident pairs with {_listed(others)} "
+            "contradict the others; look at the scans, or add one that overlaps them more"
+        )
+        left = [pair for pair in left if worst not in (pair.source, pair.target)]
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Up to three names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
