@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,6 +31,25 @@ def hdf5_folder(tmp_path):
     write_h5(root / "ply_data_train1.h5", 5, first_label=1)
     write_h5(root / "ply_data_train0.h5", 4)
     write_h5(root / "ply_data_test0.h5", 3)
+    return root
+
+
+@pytest.fixture
+def overlap_lists(tmp_path):
+    """Two sequences of one scene, as FCGF distributes them, and a list of each."""
+    root = tmp_path / "threedmatch"
+    root.mkdir()
+    points, _ = synthetic.cloud("house", 0, points=8000)
+    for sequence, lines in (("seq-01", "0 1 0.72\n1 2 0.31\n0 9 0.5\n"), ("seq-02", "0 1 0.44\n")):
+        files = [f"7-scenes-chess@{sequence}_{k:03}.npz" for k in range(10)]
+        for k in range(3):
+            seen = points[points[:, k] > -0.2]
+            np.savez(root / files[k], pcd=seen.double().numpy(), color=np.zeros((len(seen), 3)))
+        text = "".join(
+            f"{files[int(a)]} {files[int(b)]} {share}\n"
+            for a, b, share in (line.split() for line in lines.splitlines())
+        )
+        (root / f"7-scenes-chess@{sequence}-0.30.txt").write_text(text)
     return root
 
 

@@ -114,6 +114,30 @@ def test_no_scene_is_in_both_training_and_test(scene):
         threedmatch.load_pairs(root, split="validation")
 
 
+def test_fragments_of_an_overlap_list_are_in_one_frame(overlap_lists):
+    with pytest.warns(threedmatch.MissingFragments, match="1 of 3 pairs are left out.*seq-01_009"):
+        pairs = threedmatch.load_pairs(overlap_lists, split="train", points=128)
+    found = {pair.name: pair.overlap for pair in pairs}
+    scene = "7-scenes-chess/seq-"
+    names = [f"{scene}01_001-seq-01_000", f"{scene}01_002-seq-01_001", f"{scene}02_001-seq-02_000"]
+    assert found == dict(zip(names, (0.72, 0.31, 0.44), strict=True))
+    for pair in pairs:
+        gap = nearest(pair.pose.apply(pair.source), pair.target).squared_distance.sqrt()
+        assert gap.median() < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::spoonful.data.threedmatch.MissingFragments")
+def test_overlap_lists_are_for_training_only(overlap_lists):
+    (pair,) = threedmatch.load_pairs(overlap_lists, split="train", points=64, min_overlap=0.5)
+    assert pair.overlap == 0.72
+    with pytest.raises(FileNotFoundError, match="no scene here"):
+        threedmatch.load_pairs(overlap_lists, split="test")
+    broken = overlap_lists / "7-scenes-chess@seq-02-0.30.txt"
+    broken.write_text("\na.npz b.npz\n")
+    with pytest.raises(ValueError, match="line 2: expected `a"):
+        threedmatch.load_pairs(overlap_lists, split="train")
+
+
 def test_without_data_the_message_says_where_it_belongs():
     with pytest.raises(FileNotFoundError, match="3dmatch was not found"):
         threedmatch.load_pairs()

@@ -133,6 +133,11 @@ def test_validation_scenes_are_never_trained_on():
     assert (len(fit), len(kept)) == (14, 6)
 
 
+def test_the_published_validation_scenes_of_3dmatch_are_taken():
+    names = ["7-scenes-chess/0-1", "7-scenes-heads/0-1", "7-scenes-fire/0-1", "7-scenes-fire/1-2"]
+    assert split_scenes([SimpleNamespace(name=name) for name in names], 0.5) == ([0, 2, 3], [1])
+
+
 def test_pairs_of_scans_are_trained_on():
     config = small("data.protocol=3dmatch-30", "data.batch_size=2", "budget.steps=2")
     assert train(config, corpus=scans(6), quiet=True).finished

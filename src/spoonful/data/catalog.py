@@ -193,7 +193,10 @@ def _counted(name: str, licence: str, place: Path) -> DatasetStatus:
                 len({category for category, _ in shapes}),
             )
         else:
-            counts = (None, sum(len(threedmatch.read_log(log)) for log in _logs(place)), None)
+            lists = [path for at in ("", "*/") for path in place.glob(at + threedmatch.LISTS)]
+            listed = sum(len(threedmatch.read_list(path)) for path in lists)
+            logged = sum(len(threedmatch.read_log(log)) for log in _logs(place))
+            counts = (listed or None, logged, None)
     except (ValueError, OSError, ImportError) as error:
         return DatasetStatus(name, licence, place, str(place), problem=str(error))
     return DatasetStatus(name, licence, place, str(place), *counts)

@@ -71,10 +71,16 @@ class PairMaker:
         self._points = points
         self._radius = radius
 
-    def make(self, source: str, target: str, pose: Pose, *, name: str) -> ScanPair:
-        """The pair of two scans, given by name, with the pose from the first to the second."""
+    def make(
+        self, source: str, target: str, pose: Pose, *, name: str, share: float | None = None
+    ) -> ScanPair:
+        """The pair of two scans, given by name, with the pose from the first to the second.
+
+        The `share` is their overlap, which is computed if it is None.
+        """
         pose = pose.to(torch.float64)
-        share = overlap(self._thin(source), self._thin(target), pose, self._radius)
+        if share is None:
+            share = overlap(self._thin(source), self._thin(target), pose, self._radius)
         first, second = (self._small(scan).points.to(torch.float32) for scan in (source, target))
         frame = Frame.of(first, second)
         if not bool((frame.scale > 0) & frame.scale.isfinite()):

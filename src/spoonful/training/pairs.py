@@ -11,6 +11,7 @@ from spoonful.batch import Batch
 from spoonful.data.corpus import Corpus
 from spoonful.data.pairs import PairGenerator
 from spoonful.data.protocols import Protocol, split_validation
+from spoonful.data.threedmatch import VALIDATION_SCENES
 
 if TYPE_CHECKING:
     from spoonful.data.scans import ScanPair
@@ -113,12 +114,15 @@ class TrainingPairs:
 def split_scenes(pairs: Sequence[ScanPair], fraction: float) -> tuple[list[int], list[int]]:
     """The numbers of the pairs to fit and of those for validation; they share no scene.
 
-    Pairs of a single scene are split by pair.
+    3DMatch's own scenes for validation are taken if there are some, otherwise a share of the
+    scenes. Pairs of a single scene are split by pair.
     """
     scenes = [pair.name.rpartition("/")[0] for pair in pairs]
     names = sorted(set(scenes))
     if len(names) < 2:
         return split_validation(len(pairs), fraction)
     fit = {names[i] for i in split_validation(len(names), fraction)[0]}
+    if 0 < len(VALIDATION_SCENES & set(names)) < len(names):
+        fit = set(names) - VALIDATION_SCENES
     numbers = range(len(pairs))
     return [i for i in numbers if scenes[i] in fit], [i for i in numbers if scenes[i] not in fit]
