@@ -10,11 +10,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spoonful.align.graph import CONFIDENT, evidence, parts
+from spoonful.align.graph import CONFIDENT, evidence, growing_parts, parts
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Deviation
 
-# A scan is doubtful if its rejected confident pairs weigh this share of its kept ones.
+# Pairs that are less likely right than this say nothing.
+_LIKELY = 0.4
+# A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones.
 _CONTRADICTED = 0.5
 
 
@@ -120,7 +122,7 @@ def doubts_of(
                 "few points: if their units differ, convert the files to one unit, or use "
                 "--scale auto"
             )
-        near = [p for p in pairs if p.status == "between groups" and p.confidence >= 0.4]
+        near = [p for p in pairs if p.status == "between groups" and p.confidence >= _LIKELY]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
             found.append(
                 f"{pair.source} and {pair.target} may belong together (confidence "
@@ -128,9 +130,8 @@ def doubts_of(
                 "spoonful register"
             )
     kept = [pair for pair in pairs if pair.status == "kept"]
-    sure = [pair for pair in pairs if pair.confidence >= CONFIDENT]
     found += [text for group in groups for text in _badly_held(group, kept)]
-    return found + [text for group in groups for text in _contradicted(group, sure)]
+    return found + [text for group in groups for text in _contradicted(group, pairs)]
 
 
 def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
@@ -150,30 +151,42 @@ def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
     return found
 
 
-def _contradicted(group: Sequence[str], sure: Sequence[PairResult]) -> list[str]:
-    """A sentence for each scan that confident pairs would place elsewhere, the worst one first.
+def _contradicted(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str]:
+    """A sentence for each part of a group that other pairs would place elsewhere, the worst first.
 
-    The pairs of a scan that has its sentence do not count for the others.
+    The parts are those that form as the kept pairs join the scans, the surest first. Pairs of a
+    part that has its sentence do not count for the others.
     """
-    left = [pair for pair in sure if pair.source in group and pair.status in ("kept", "rejected")]
+    number = {name: k for k, name in enumerate(group)}
+    left = [p for p in pairs if p.source in number and p.confidence >= _LIKELY]
+    left = [pair for pair in left if pair.status in ("kept", "rejected")]
+    kept = sorted((p for p in left if p.status == "kept"), key=lambda p: -p.confidence)
+    tree = growing_parts(len(group), [(number[p.source], number[p.target]) for p in kept])
+    choices = [{group[scan] for scan in part} for part in tree if len(part) < len(group)]
 
-    def share(scan: str) -> float:
-        """The weight of the scan's rejected pairs over that of its kept ones."""
-        weight = {"kept": 1e-9, "rejected": 0.0}
-        for pair in left:
-            if scan in (pair.source, pair.target):
-                weight[pair.status] += evidence(pair.confidence)
-        return weight["rejected"] / weight["kept"]
+    def between(part: set[str], status: str) -> list[PairResult]:
+        """The pairs of a part with the rest."""
+        return [p for p in left if p.status == status and (p.source in part) != (p.target in part)]
+
+    def share(part: set[str]) -> float:
+        """The weight of the rejected pairs over that of the kept ones."""
+        against, held = (
+            sum(evidence(pair.confidence) for pair in between(part, status))
+            for status in ("rejected", "kept")
+        )
+        return against / max(held, 1e-9)
 
     found = []
-    while share(worst := max(group, key=share)) >= _CONTRADICTED:
-        own = [pair for pair in left if worst in (pair.source, pair.target)]
-        others = [p.target if p.source == worst else p.source for p in own if p.status != "kept"]
+    while choices and share(worst := max(choices, key=share)) >= _CONTRADICTED:
+        against, held = between(worst, "rejected"), between(worst, "kept")
+        inside = len(worst) <= len(group) / 2
+        names = [name for name in group if (name in worst) == inside]
         found.append(
-            f"{worst} may be in the wrong place: its confident pairs with {_listed(others)} "
-            "contradict the others; look at the scans, or add one that overlaps them more"
+            f"{_listed(names)} may be in the wrong place (pairs with the other scans that agree: "
+            f"{len(held)}, that contradict: {len(against)}): look at the scans, or add one that "
+            "overlaps them more"
         )
-        left = [pair for pair in left if worst not in (pair.source, pair.target)]
+        left = [pair for pair in left if (pair.source in worst) == (pair.target in worst)]
     return found
 
 
