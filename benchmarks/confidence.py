@@ -4,7 +4,7 @@
 
 The pairs are those of scans.py without normals: `--simulated` of each simulated kind and as many of
 round objects, from the seed `--first` on. Each simulated pair counts twice: in the coordinates of
-its sensors, and with each scan moved to its centroid, so that no sensor is known. Real sources are
+its sensors, and with both scans moved far away, so that no sensor is known. Real sources are
 turned `--turns` times, the others once. Then come pairs of scans whether or not they overlap: all
 of ten bunny scans, of twenty kitchen fragments and of ten scans that share nothing, and `--scenes`
 pairs of each of three large simulated scenes (align.py says what these sets are), all moved to
@@ -33,6 +33,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -62,6 +63,7 @@ from spoonful.pipeline.search import Search
 # Large simulated scenes: kind, sensor and seed after `--first`. All but the first are tests.
 SCENES = (("street", "lidar", 0), ("street", "lidar", 1), ("building", "camera", 0))
 SCANS = 32  # of each scene
+FAR = 1000.0  # metres
 # Sets of made-up scans, of which there are as many as wanted.
 MADE = ("simulated", "lumps")
 
@@ -129,7 +131,9 @@ def scene_name(scene: str, sensor: str, seed: int, first: int) -> str:
 
 
 def with_and_without_sensor(pair: Pair) -> Iterator[Pair]:
-    """The pair; of a simulated one also a copy with both clouds about their centroids, first.
+    """The pair; of a simulated one also a copy with both clouds far from the origin, first.
+
+    Clouds about their centroids would not do: some look like scans from there.
 
     So a pair whose name is in the file of rows has its copy there, too.
     """
@@ -138,7 +142,7 @@ def with_and_without_sensor(pair: Pair) -> Iterator[Pair]:
         there = here if pair.truth is None else Pose.from_matrix(torch.from_numpy(pair.truth))
         limits = None if pair.truth is None else (pair.degrees, pair.distance)
         names = (f"{word}, no sensor" for word in (pair.kind, pair.name))
-        found = between(*names, (pair.source, there), (pair.target, here), limits)
+        found = between(*names, (pair.source, there), (pair.target, here), limits, away=FAR)
         yield found._replace(origin=pair.origin)
     yield pair
 
@@ -149,15 +153,18 @@ def between(
     source: tuple[Cloud, Pose],
     target: tuple[Cloud, Pose],
     limits: tuple[float, float] | None,
+    away: float = 0.0,
 ) -> Pair:
-    """Two clouds, each about its centroid, so that no sensor is at the origin."""
+    """Two clouds, each about its centroid or `away` from there, so no sensor is at the origin."""
     clouds, poses = [], []
     for cloud, pose in (source, target):
         points = cloud.points.double()
-        clouds.append(Cloud(points - points.mean(0)))
-        poses.append(pose.compose(Pose(torch.eye(3, dtype=torch.float64), points.mean(0))))
+        shift = points.mean(0) - away
+        clouds.append(Cloud(points - shift))
+        poses.append(pose.compose(Pose(torch.eye(3, dtype=torch.float64), shift)))
     truth = poses[1].inverse().compose(poses[0]).matrix().numpy() if limits else None
-    return Pair(kind, name, *clouds, truth, *(limits or (0.0, 0.0)), 0.0, origin=kind[12:])
+    middle = np.full(3, away)
+    return Pair(kind, name, *clouds, truth, *(limits or (0.0, 0.0)), 0.0, middle, kind[12:])
 
 
 def gathered(arguments: argparse.Namespace) -> list[Example]:
