@@ -157,6 +157,7 @@ def test_what_is_written_agrees_with_the_poses(
     assert torch.tensor(spread["covariance"]).shape == (6, 6)
 
 
+@pytest.mark.slow
 def test_a_moved_mesh_that_stl_would_round_is_written_as_ply(tmp_path: Path) -> None:
     pytest.importorskip("trimesh", reason="needs the extra data")
     mesh = Mesh(torch.rand(9, 3), torch.arange(9).reshape(3, 3))

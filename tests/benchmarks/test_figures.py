@@ -162,6 +162,7 @@ def test_isometric_matches_converge_from_any_start_within_six_steps(drawings):
             assert row["median"] < 1e-6, row["start_degrees"]
 
 
+@pytest.mark.slow
 def test_the_steps_of_an_epoch_are_those_of_the_paper(subject):
     assert [tuple(p.shape) for p in last_layer(subject.model)] == [(16,), (16,)]
     decoder = subject.model.pointer.model.decoder

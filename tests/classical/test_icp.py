@@ -168,6 +168,7 @@ def test_published_settings_give_open3ds_poses():
         assert easy.degrees_between(found, pose) < 0.05
 
 
+@pytest.mark.slow
 def test_large_clouds_are_exact():
     source, truth = easy.shape(10_000, seed=1), easy.motion(3)
     found = ICP(metric="point", trim=0.1, sample=1000).register(source, truth.apply(source))

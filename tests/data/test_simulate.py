@@ -146,6 +146,7 @@ def test_a_sensor_sees_along_its_rays_and_not_behind_them(name: str) -> None:
     assert not bool(sensor.sees(torch.tensor([0.0, -1, 0] if name == "camera" else [0.0, 0, 1])))
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_result_and_another_seed_another(room: Simulated) -> None:
     again = simulate("room", "camera", scans=3, seed=1, detail=0.4)
     other = simulate("room", "camera", scans=3, seed=2, detail=0.4)

@@ -179,6 +179,7 @@ def test_clouds_of_one_size_are_bit_for_bit_the_padded_ones():
         assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_switched_off_or_inside_torch_func_it_is_the_composite(monkeypatch):
     source, target, weights = draw()

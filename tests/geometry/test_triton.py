@@ -56,6 +56,7 @@ def test_in_the_interpreter_all_kernels_give_torchs_numbers():
     )
 
 
+@pytest.mark.slow
 @needs_interpreter
 @pytest.mark.parametrize(
     ("entry", "real", "constants"),

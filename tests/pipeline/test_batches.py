@@ -292,6 +292,7 @@ def test_a_report_that_cannot_be_written_keeps_the_pose(
     assert row["message"] == f"no report: {tmp_path / 'a.html'}: No space left on device"
 
 
+@pytest.mark.slow
 def test_a_spreadsheet_runs_no_cell_of_the_results(tmp_path: Path, notes: Path) -> None:
     pairs = named(notes, "=1+1", "@wrong", "-a", "+b", "a-b")
     register_pairs(pairs, tmp_path / "out", workers=1, task=quick)

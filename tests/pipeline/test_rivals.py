@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -33,6 +34,7 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
     assert sorted(found.name) == ["a", "b", "c"]
 
 
+@cache
 def of_two_halves() -> tuple[Search, torch.Tensor]:
     """A cloud on itself that fits after half a turn, too, and this turn."""
     half = lumpy(3000, seed=0) + torch.tensor([0.5, 0, 0])
@@ -73,6 +75,7 @@ def test_poses_on_the_way_to_the_same_place_are_no_rivals():
     assert (rivals_of(search, judged) >= AS_GOOD).tolist() == [False, False, True]
 
 
+@cache
 def room_turned_by_half(furnished: bool) -> tuple[Search, Judged]:
     """A room on itself, right and turned: the walls lie on each other both times."""
     generator = torch.Generator().manual_seed(0)

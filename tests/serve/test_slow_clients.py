@@ -65,6 +65,7 @@ def until_closed(client: socket.socket, seconds: float, more: bytes = b"") -> fl
     return time.monotonic() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "more"),
     [
@@ -144,6 +145,7 @@ def test_a_burst_of_slow_clients_costs_a_server_little_time(server: Site) -> Non
             client.close()
 
 
+@pytest.mark.slow
 def test_idle_uploads_do_not_hold_the_workers(files: Files) -> None:
     with running(limits=Limits(workers=1, stall_seconds=60)) as server:
         slow = [connect(server, HEADER, FORM) for _ in range(20)]
@@ -161,6 +163,7 @@ def test_uploads_beyond_the_room_on_the_disk_are_refused(files: Files) -> None:
         assert list(server.folder().iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_log_passes_each_message_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("spoonful.test.seldom")
     logger.addFilter(SeldomFilter(0.3))

@@ -53,6 +53,7 @@ def test_runs_go_side_by_side_and_a_failure_stops_no_other(tmp_path, pretend):
     assert "no such luck" in sweep.table(states)
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_skipped_and_what_is_not_runs_again(tmp_path, pretend):
     todo = sweep.runs([small()], seeds=[0, 2])
     first = sweep.sweep(todo, tmp_path, quiet=True)
