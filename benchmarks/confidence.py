@@ -131,11 +131,10 @@ def scene_name(scene: str, sensor: str, seed: int, first: int) -> str:
 
 
 def with_and_without_sensor(pair: Pair) -> Iterator[Pair]:
-    """The pair; of a simulated one also a copy with both clouds far from the origin, first.
+    """The pair; of a simulated one also a copy with both clouds far from the origin.
 
-    Clouds about their centroids would not do: some look like scans from there.
-
-    So a pair whose name is in the file of rows has its copy there, too.
+    Clouds about their centroids would not do: some look like scans from there. The copy comes
+    first, so a pair whose name is in the file of rows has its copy there, too.
     """
     if pair.kind.startswith("simulated"):
         here = Pose.identity(dtype=torch.float64)

@@ -142,7 +142,7 @@ def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
     found = []
     for part in sorted(parts(len(group), sure), key=len, reverse=True)[1:]:
         names = [group[scan] for scan in part]
-        held = [p.confidence for p in own if (p.source in names) != (p.target in names)]
+        held = [pair.confidence for pair in _between(own, {*names})]
         if held:
             found.append(
                 f"only doubtful pairs place {_listed(names)} (pairs: {len(held)}, confidence at "
@@ -158,36 +158,41 @@ def _contradicted(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str
     part that has its sentence do not count for the others.
     """
     number = {name: k for k, name in enumerate(group)}
-    left = [p for p in pairs if p.source in number and p.confidence >= _LIKELY]
-    left = [pair for pair in left if pair.status in ("kept", "rejected")]
-    kept = sorted((p for p in left if p.status == "kept"), key=lambda p: -p.confidence)
+    own = [p for p in pairs if p.source in number and p.confidence >= _LIKELY]
+    kept = sorted((p for p in own if p.status == "kept"), key=lambda p: -p.confidence)
+    rejected = [pair for pair in own if pair.status == "rejected"]
     tree = growing_parts(len(group), [(number[p.source], number[p.target]) for p in kept])
     choices = [{group[scan] for scan in part} for part in tree if len(part) < len(group)]
 
-    def between(part: set[str], status: str) -> list[PairResult]:
-        """The pairs of a part with the rest."""
-        return [p for p in left if p.status == status and (p.source in part) != (p.target in part)]
-
     def share(part: set[str]) -> float:
-        """The weight of the rejected pairs over that of the kept ones."""
-        against, held = (
-            sum(evidence(pair.confidence) for pair in between(part, status))
-            for status in ("rejected", "kept")
-        )
-        return against / max(held, 1e-9)
+        """The weight of the rejected pairs with the rest over that of the kept ones."""
+        against = _between(rejected, part)
+        held = _between(kept, part) if against else []
+        return _weight(against) / max(_weight(held), 1e-9)
 
     found = []
     while choices and share(worst := max(choices, key=share)) >= _CONTRADICTED:
-        against, held = between(worst, "rejected"), between(worst, "kept")
         inside = len(worst) <= len(group) / 2
         names = [name for name in group if (name in worst) == inside]
         found.append(
             f"{_listed(names)} may be in the wrong place (pairs with the other scans that agree: "
-            f"{len(held)}, that contradict: {len(against)}): look at the scans, or add one that "
-            "overlaps them more"
+            f"{len(_between(kept, worst))}, that contradict: {len(_between(rejected, worst))}): "
+            "look at the scans, or add one that overlaps them more"
         )
-        left = [pair for pair in left if (pair.source in worst) == (pair.target in worst)]
+        kept, rejected = (
+            [pair for pair in some if (pair.source in worst) == (pair.target in worst)]
+            for some in (kept, rejected)
+        )
     return found
+
+
+def _between(pairs: Sequence[PairResult], part: set[str]) -> list[PairResult]:
+    """The pairs of a part with the rest."""
+    return [pair for pair in pairs if (pair.source in part) != (pair.target in part)]
+
+
+def _weight(pairs: Sequence[PairResult]) -> float:
+    return sum(evidence(pair.confidence) for pair in pairs)
 
 
 def _listed(names: Sequence[str]) -> str:

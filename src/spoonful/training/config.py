@@ -53,7 +53,7 @@ class Data:
     stretch: float = field(default=1.0, metadata=_in(1, 4))
     """Training shapes are stretched at random, by about this factor at most; 1 leaves them."""
     validation: float = field(default=0.1, metadata=_in(0.001, 0.9))
-    """The share of the training shapes that picks the best epoch."""
+    """The share of the training shapes that picks the best epoch. 3DMatch has scenes for it."""
     validation_files: bool = False
     """Pick it on the test files of the training categories instead, as RPM-Net does: of ModelNet40
     5,112 shapes to fit, 1,202 for validation, 1,266 for test. Only for protocols that test on other
