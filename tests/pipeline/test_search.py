@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -289,6 +291,21 @@ def test_a_scan_with_many_edges_is_seen_from_its_sensor_raw_or_thinned(place, se
     thin = points[torch.rand(len(points), generator=generator()) < 0.3]
     averaged = voxel_average(points, 0.02 * size_of(points)).points
     assert all(seen_from_origin(cloud, generator()) for cloud in (points, thin, averaged))
+
+
+def test_the_sensor_is_where_the_file_says_if_the_scan_looks_so():
+    scans = simulate("room", "camera", scans=2, seed=4, detail=0.6).clouds
+    place = torch.tensor([1000.0, 200, 30], dtype=torch.float64)
+    away = [Cloud(scan.points + place) for scan in scans]
+    assert prepare(*away).source.eye is None
+    told = [replace(cloud, sensor=place) for cloud in away]
+    here, there = prepare(*scans), prepare(*told)
+    for side in ("source", "target"):
+        torch.testing.assert_close(getattr(there, side).eye, getattr(here, side).eye)
+    wrong = [replace(cloud, sensor=place + 2) for cloud in away]
+    assert prepare(*wrong).source.eye is None
+    at_origin = [replace(scan, sensor=place) for scan in scans]
+    torch.testing.assert_close(prepare(*at_origin).source.eye, here.source.eye)
 
 
 def test_repeated_points_do_not_hide_the_sensor():

@@ -24,7 +24,7 @@ from spoonful.pipeline.polish import some_of
 from spoonful.pipeline.prepare import (
     Scan,
     scan_on_grid,
-    seen_from_origin,
+    sensor_of,
     suitable_edges,
     thinned,
 )
@@ -114,13 +114,14 @@ def read_scan(job: ReadJob) -> Row:
     edges = suitable_edges(cloud.points, generator)
     center = cloud.points.mean(0)
     normals = None if cloud.normals is None else cloud.normals.float()
+    sensor = sensor_of(cloud, generator)
     _store(
         job.stored,
         {
             "points": (cloud.points - center).float(),
             "normals": normals,
             "center": center,
-            "seen": seen_from_origin(cloud.points, generator),
+            "eye": None if sensor is None else sensor - center,
         },
     )
     with Path(job.source).open("rb") as file:
@@ -155,7 +156,7 @@ def describe_scan(job: DescribeJob) -> Row:
             "fine": scan.fine.points,
             "fine_normals": scan.fine_normals,
             "given": scan.given,
-            "eye": (found["center"] * (-scale / job.edge)).float() if found["seen"] else None,
+            "eye": None if found["eye"] is None else (found["eye"] * (scale / job.edge)).float(),
             "features": describe(scan).features,
             "cloud": some_of(points, _POINTS, generator),
             "center": found["center"] * scale,

@@ -186,7 +186,7 @@ def warnings_of(
     if fit.through > _THROUGH:
         found.append(
             f"free space: {fit.through:.1%} of a scan lies where the other sensor saw empty space; "
-            "the pose is wrong, something moved, or a sensor was not at the origin of its file"
+            "the pose is wrong, something moved, or a sensor was elsewhere"
         )
     # Without overlap all poses are equally bad, which is not a symmetry.
     if fit.equals and fit.share > 0:

@@ -84,6 +84,7 @@ def as_cloud(
         own if own is None or everything else own[finite],
         None if cloud.colors is None else cloud.colors.cpu()[finite],
         cloud.dropped + missing,
+        sensor=cloud.sensor,
     )
 
 

@@ -135,16 +135,16 @@ def prepare(
     scale = torch.tensor(voxel, dtype=torch.float64)
     frame = Frame(source.points.mean(0).cpu(), target.points.mean(0).cpu(), scale)
     # A search uses both sensors or none, so the second is not looked for if the first is unknown.
-    seen = all(seen_from_origin(cloud.points, generator) for cloud in (source, target))
+    first = sensor_of(source, generator)
+    second = None if first is None else sensor_of(target, generator)
 
-    def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor]) -> Scan:
-        cloud, inward, turn = side
+    def scan(side: tuple[Cloud, Callable[[Tensor], Tensor], Tensor, Tensor | None]) -> Scan:
+        cloud, inward, turn, place = side
         own = cloud.normals if given else None
         scan = scan_on_grid(inward(cloud.points), own, turn, fine_normals=cloud is target)
-        origin = inward(cloud.points.new_zeros(3)).float()
-        return replace(scan, eye=origin) if seen else scan
+        return scan if place is None else replace(scan, eye=inward(place).float())
 
-    sides = (source, frame.source_in, askew), (target, frame.target_in, straight)
+    sides = (source, frame.source_in, askew, first), (target, frame.target_in, straight, second)
     return Pair(*both(scan, *sides, device), frame)
 
 
@@ -160,6 +160,18 @@ def both(
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(work, (source, target))
     return first, second
+
+
+def sensor_of(cloud: Cloud, generator: torch.Generator) -> Tensor | None:
+    """The position of the sensor, (3,): that of the file, or else the origin.
+
+    None if the cloud does not look like one scan from there.
+    """
+    origin = cloud.points.new_zeros(3)
+    for place in (cloud.sensor, origin):
+        if place is not None and seen_from_origin(cloud.points - place.to(origin), generator):
+            return place.to(origin)
+    return None
 
 
 def seen_from_origin(points: Tensor, generator: torch.Generator) -> bool:
@@ -211,7 +223,7 @@ def thinned(cloud: Cloud, generator: torch.Generator, device: torch.device | str
     if len(cloud) > _MOST_RAW:
         cloud = cloud.select(chosen(len(cloud), _MOST_RAW, generator))
     normals = None if cloud.normals is None else cloud.normals.to(device)
-    cloud = Cloud(cloud.points.to(device), normals)
+    cloud = Cloud(cloud.points.to(device), normals, sensor=cloud.sensor)
     away = (cloud.points - _median(cloud.points)).norm(dim=-1)
     near = away <= _STRAY * away.median()
     # Where half the points coincide, the others are not strays.

@@ -34,7 +34,8 @@ def scaled(shape: Cloud | Mesh, factor: float) -> Cloud | Mesh:
     if isinstance(shape, Mesh):
         return replace(shape, vertices=shape.vertices * factor, header=header)
     fields = grown(shape.fields, factor) if is_splats(shape.fields) else shape.fields
-    return replace(shape, points=shape.points * factor, header=header, fields=fields)
+    sensor = None if shape.sensor is None else shape.sensor * factor
+    return replace(shape, points=shape.points * factor, header=header, fields=fields, sensor=sensor)
 
 
 def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
@@ -49,7 +50,10 @@ def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
         # Their colours are columns already.
         columns = turned(shape.fields, _real_first(pose))
         return replace(shape, points=points, normals=None, colors=None, fields=columns)
-    return replace(shape, points=points, normals=normals, header=_with_sensor(shape.header, pose))
+    header, sensor = _with_sensor(shape.header, pose), shape.sensor
+    if sensor is not None:
+        sensor = pose.to(torch.float64).apply(sensor.unsqueeze(0))[0]
+    return replace(shape, points=points, normals=normals, header=header, sensor=sensor)
 
 
 def _with_sensor(header: Any, pose: Pose, factor: float = 1.0) -> Any:

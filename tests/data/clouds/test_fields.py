@@ -265,7 +265,7 @@ def test_a_pcd_field_of_several_numbers_and_an_organised_cloud_come_back(tmp_pat
     (tmp_path / "a.pcd").write_bytes(header + rows)
     shape = read(tmp_path / "a.pcd", fields=True)
     assert lost("b.pcd", shape) == []
-    assert lost("b.ply", shape) == ["rows of 2 points", "viewpoint"]
+    assert lost("b.ply", shape) == ["rows of 2 points", "sensor position"]
     write_cloud(tmp_path / "b.pcd", shape)
     content = (tmp_path / "b.pcd").read_bytes()
     assert b"FIELDS x y z q\n" in content
@@ -338,6 +338,26 @@ def test_e57_scans_lie_at_their_poses(tmp_path: Path) -> None:
     torch.testing.assert_close(shape.points, points + move, atol=1e-9, rtol=0)
     assert shape.colors is None
     assert np.allclose(shape.fields["intensity"], intensity)
+    assert shape.sensor.tolist() == move.tolist()
+
+
+def test_a_file_of_one_scan_says_where_its_sensor_was(tmp_path: Path) -> None:
+    (tmp_path / "one.ptx").write_bytes(PTX)
+    (tmp_path / "two.ptx").write_bytes(PTX + PTX)
+    assert read(tmp_path / "one.ptx").sensor.tolist() == [100, 0, 0]
+    assert read(tmp_path / "two.ptx").sensor is None
+    cloud = Cloud(torch.rand(4, 3), sensor=[1, 2, 3.5])
+    for suffix, known in ((".pcd", True), (".ply", False)):
+        write_cloud(tmp_path / f"a{suffix}", cloud)
+        back = read(tmp_path / f"a{suffix}").sensor
+        assert (back is not None and back.tolist() == [1, 2, 3.5]) == known
+    assert (lost("a.ply", cloud), lost("a.pcd", cloud)) == (["sensor position"], [])
+    write_cloud(tmp_path / "a.pcd", Cloud(torch.rand(4, 3)))
+    assert read(tmp_path / "a.pcd").sensor is None
+    half_turn = Pose(torch.diag(torch.tensor([-1.0, -1, 1]).double()), torch.ones(3).double())
+    assert moved(scaled(cloud, 2.0), half_turn).sensor.tolist() == [-1, -3, 8]
+    with pytest.raises(ValueError, match="sensor must be three finite numbers"):
+        Cloud(torch.rand(4, 3), sensor=[1, 2])
 
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])

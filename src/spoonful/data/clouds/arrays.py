@@ -28,6 +28,7 @@ class Arrays:
         fields: returns all columns of the file, (V,) each, by name.
         header: what a writer of the same format can use again.
         weights: (V,) from 0 to 1, or None.
+        sensor: (3,) where the sensor was, if the file has one scan and says so.
     """
 
     vertices: NDArray[Any]
@@ -37,6 +38,7 @@ class Arrays:
     fields: Callable[[], Mapping[str, NDArray[Any]]] = dict
     header: Any = None
     weights: NDArray[Any] | None = None
+    sensor: Sequence[float] | None = None
 
 
 def from_columns(
@@ -85,7 +87,7 @@ def from_table(table: NDArray[Any]) -> Arrays:
         raise ValueError(f"a cloud has rows of at least 3 numbers, this has shape {table.shape}")
     if len(table) in (3, 6) and table.shape[1] > MOST_COLUMNS:
         raise ValueError(f"its shape is {table.shape}, not (N, 3): is it transposed?")
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, Any] = {}
     names = [*POSITION, *(f"column_{k}" for k in range(4, table.shape[1] + 1))]
     for start in (3, 6):
         columns = table[:, start : start + 3]

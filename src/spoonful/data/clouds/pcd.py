@@ -46,7 +46,8 @@ def read(data: bytes, folder: Path) -> Arrays:
     known = np.isfinite(about.viewpoint).all()
     viewpoint = tuple(about.viewpoint) if known else NO_VIEWPOINT
     grid = Grid(about.width, about.height, viewpoint)
-    return replace(found, fields=lambda: columns, header=grid)
+    sensor = None if viewpoint == NO_VIEWPOINT else viewpoint[:3]
+    return replace(found, fields=lambda: columns, header=grid, sensor=sensor)
 
 
 NO_VIEWPOINT = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -142,6 +143,8 @@ def write(shape: Cloud | Mesh, encoding: str | None) -> bytes:
     grid = shape.header if isinstance(shape.header, Grid) else Grid(count, 1)
     if grid.width * grid.height != count:
         grid = grid._replace(width=count, height=1)
+    if grid.viewpoint == NO_VIEWPOINT and isinstance(shape, Cloud) and shape.sensor is not None:
+        grid = grid._replace(viewpoint=(*shape.sensor.tolist(), 1.0, 0.0, 0.0, 0.0))
     rows = np.empty(count, dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         rows[name] = column

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import warnings
@@ -220,6 +221,8 @@ def _cloud(arrays: Arrays, drop_nonfinite: bool, fields: bool) -> Cloud:
     more = _fields(arrays, finite) if fields else {}
     if arrays.weights is not None:
         more["weights"] = torch.from_numpy(arrays.weights)[finite]
+    if arrays.sensor is not None and all(map(math.isfinite, arrays.sensor)):
+        more["sensor"] = torch.tensor(arrays.sensor, dtype=torch.float64)
     return Cloud(points, normals, colors, dropped=len(finite) - len(points), **more)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,13 @@ def read_pts(data: bytes, folder: Path) -> Arrays:
 def read_ptx(data: bytes, folder: Path) -> Arrays:
     """The points of all scans, each moved by its own matrix; empty pixels are left out."""
     rows = rows_of(unix_lines(data))
-    parts, at = [], 0
+    parts, scanners, at = [], [], 0
     while at < len(rows):
         if len(rows) - at < _PTX_HEAD:
             raise ValueError(f"line {rows.lines[at]} begins a scan that has no header: truncated?")
         count = _count(rows, at) * _count(rows, at + 1)
         matrix = rows.part(at + 6, at + _PTX_HEAD).table(4)
+        scanners.append(matrix[3, :3].tolist())  # at the origin of a scan's own coordinates
         at += _PTX_HEAD
         for table in _points(rows, at, count):
             table = table[(table[:, :3] != 0).any(axis=1)]
@@ -47,7 +49,7 @@ def read_ptx(data: bytes, folder: Path) -> Arrays:
             moved = table[:, :3] @ matrix[:3, :3] + matrix[3, :3]
             parts.append(np.concatenate([moved, table[:, 3:]], axis=1))
         at += count
-    return _joined(parts)
+    return replace(_joined(parts), sensor=scanners[0] if len(scanners) == 1 else None)
 
 
 def _count(rows: Rows, at: int) -> int:

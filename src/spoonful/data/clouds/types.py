@@ -66,6 +66,8 @@ class Cloud:
         fields: all columns of the file, (N,) arrays by name, if they were asked for; see `read`.
         header: what a writer of the same format can use again, such as a LAS header.
         weights: (N,) from 0 to 1, such as the opacities of Gaussian splats; or None.
+        sensor: (3,) float64 on the CPU, where the sensor of a single scan was; None if the file
+            does not say so. Other sequences of three numbers are converted.
 
     >>> cloud = Cloud(torch.eye(3))
     >>> len(cloud), cloud.normals is None
@@ -82,6 +84,7 @@ class Cloud:
     fields: Mapping[str, Any] = field(default_factory=dict)
     header: Any = None
     weights: Tensor | None = None
+    sensor: Tensor | None = None
 
     def __post_init__(self) -> None:
         shape = tuple(self.points.shape)
@@ -102,6 +105,11 @@ class Cloud:
             raise ValueError(
                 f"weights must have shape {shape[:1]}, got {tuple(self.weights.shape)}"
             )
+        if self.sensor is not None:
+            sensor = torch.as_tensor(self.sensor, dtype=torch.float64, device="cpu")
+            if tuple(sensor.shape) != (3,) or not bool(sensor.isfinite().all()):
+                raise ValueError(f"sensor must be three finite numbers, got {self.sensor}")
+            object.__setattr__(self, "sensor", sensor)
 
     def __len__(self) -> int:
         return self.points.shape[0]

@@ -101,8 +101,9 @@ def lost(path: str | os.PathLike[str], shape: Cloud | Mesh) -> list[str]:
         size = width * shape.header.height
         if kind.module != "pcd" or size != len(shape.fields[next(iter(shape.fields))]):
             names.append(f"rows of {width} points")
-    if kind.module != "pcd" and any(getattr(shape.header, "viewpoint", ())[:3]):
-        names.append("viewpoint")
+    placed = isinstance(shape, Cloud) and shape.sensor is not None and bool(shape.sensor.any())
+    if placed and kind.module != "pcd":
+        names.append("sensor position")
     return names
 
 
