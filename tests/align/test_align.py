@@ -503,11 +503,12 @@ def test_doubts_name_the_pair_between_two_groups() -> None:
     assert "0.75" in found[1]
 
 
-def pair_between(ends: str, confidence: float, status: str = "kept") -> PairResult:
+def pair_between(
+    ends: str, confidence: float, status: str = "kept", relief: tuple[int, int] = (0, 0)
+) -> PairResult:
     source, target = ends
-    return PairResult(
-        source, target, Pose.identity(), torch.eye(6), confidence, 0.2, 0.1, status, 0.0
-    )
+    facts = (confidence, 0.2, 0.1, status, 0.0, relief)
+    return PairResult(source, target, Pose.identity(), torch.eye(6), *facts)
 
 
 def test_doubts_name_each_scan_that_only_doubtful_pairs_place() -> None:
@@ -538,6 +539,18 @@ def test_doubts_name_the_smaller_of_two_parts_that_most_pairs_do_not_join() -> N
     (doubt,) = doubts_of(group, [*held, *joins, *against], {})
     assert doubt.startswith("e, f may be in the wrong place")
     assert doubts_of(group, [*held, *joins, against[0]], {}) == []
+
+
+def test_doubts_name_the_scan_whose_relief_agrees_little_with_several_others() -> None:
+    """As a scan that is turned by half a turn: walls and floors fit, the furniture does not."""
+    held = [pair_between(ends, 0.99, relief=(500, 300)) for ends in ("ab", "bc", "ac")]
+    joins = [pair_between(ends, 0.99, relief=(500, 160)) for ends in ("da", "db", "dc")]
+    group = [["a", "b", "c", "d"]]
+    (doubt,) = doubts_of(group, [*held, *joins], {})
+    assert doubt.startswith("d may be in the wrong place (only 32% of the surface off the large")
+    assert doubts_of(group, [*held, *joins[:2]], {}) == []
+    joins[0] = pair_between("da", 0.99, relief=(500, 300))
+    assert doubts_of(group, [*held, *joins], {}) == []
 
 
 def test_doubts_name_pairs_whose_sizes_differ_too_much() -> None:

@@ -319,6 +319,7 @@ def _results(
                 row["rmse"],
                 status,
                 off,
+                tuple(row["relief"]),
             )
         )
     return found

@@ -62,7 +62,8 @@ def register_described(job: PairJob) -> Row:
 
     Returns:
         A row with `pose`, the 4x4 between the scans about their centres, in the files' unit;
-        `covariance`, see `covariance_of`; `confidence`, `overlap` and `rmse`.
+        `covariance`, see `covariance_of`; `confidence`, `overlap`, `rmse`; and `relief`, the number
+        of points of relief that come near the other scan, and of those that lie on it.
     """
     source, target = load(job.source), load(job.target)
     scale = torch.tensor(source.edge, dtype=torch.float64)
@@ -91,6 +92,7 @@ def register_described(job: PairJob) -> Row:
         "confidence": confidence,
         "overlap": fit.share,
         "rmse": rmse,
+        "relief": [relief.near, len(relief.points)],
     }
 
 

@@ -16,8 +16,11 @@ from spoonful.pipeline.alignment import Deviation
 
 # Pairs that are less likely right than this say nothing.
 _LIKELY = 0.4
-# A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones.
+# A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones,
 _CONTRADICTED = 0.5
+# or if it is kept by several pairs, and less of their relief agrees than this. That of one pair can
+# be low by chance, and counts for the pair's confidence.
+_SEVERAL, _RELIEF = 3, 0.37
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class PairResult:
         status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
             "between groups".
         off: its disagreement with the result, in standard deviations; None between groups.
+        relief: how many points of relief come near the other scan, and how many lie on it.
     """
 
     source: str
@@ -46,6 +50,7 @@ class PairResult:
     rmse: float
     status: str
     off: float | None
+    relief: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ def doubts_of(
             )
     kept = [pair for pair in pairs if pair.status == "kept"]
     found += [text for group in groups for text in _badly_held(group, kept)]
-    return found + [text for group in groups for text in _contradicted(group, pairs)]
+    return found + [text for group in groups for text in _misplaced(group, pairs)]
 
 
 def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
@@ -151,8 +156,8 @@ def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
     return found
 
 
-def _contradicted(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str]:
-    """A sentence for each part of a group that other pairs would place elsewhere, the worst first.
+def _misplaced(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str]:
+    """A sentence for each part of a group that may be in the wrong place, the worst first.
 
     The parts are those that form as the kept pairs join the scans, the surest first. Pairs of a
     part that has its sentence do not count for the others.
@@ -162,21 +167,18 @@ def _contradicted(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str
     kept = sorted((p for p in own if p.status == "kept"), key=lambda p: -p.confidence)
     rejected = [pair for pair in own if pair.status == "rejected"]
     tree = growing_parts(len(group), [(number[p.source], number[p.target]) for p in kept])
-    choices = [{group[scan] for scan in part} for part in tree if len(part) < len(group)]
-
-    def share(part: set[str]) -> float:
-        """The weight of the rejected pairs with the rest over that of the kept ones."""
-        against = _between(rejected, part)
-        held = _between(kept, part) if against else []
-        return _weight(against) / max(_weight(held), 1e-9)
-
     found = []
-    while choices and share(worst := max(choices, key=share)) >= _CONTRADICTED:
+    choices = [{group[scan] for scan in part} for part in tree if len(part) < len(group)]
+    while choices:
+        cases = [_case_against(_between(kept, x), _between(rejected, x)) for x in choices]
+        case, reason = max(cases)
+        if case < 1:
+            break
+        worst = choices[cases.index((case, reason))]
         inside = len(worst) <= len(group) / 2
         names = [name for name in group if (name in worst) == inside]
         found.append(
-            f"{_listed(names)} may be in the wrong place (pairs with the other scans that agree: "
-            f"{len(_between(kept, worst))}, that contradict: {len(_between(rejected, worst))}): "
+            f"{_listed(names)} may be in the wrong place ({reason}): "
             "look at the scans, or add one that overlaps them more"
         )
         kept, rejected = (
@@ -186,13 +188,32 @@ def _contradicted(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str
     return found
 
 
+def _case_against(kept: Sequence[PairResult], rejected: Sequence[PairResult]) -> tuple[float, str]:
+    """The case against the place of a part, which is doubtful from 1 on, and the reason.
+
+    Args:
+        kept: the kept pairs of the part with the rest.
+        rejected: the rejected ones.
+    """
+    weight, against = (sum(evidence(p.confidence) for p in some) for some in (kept, rejected))
+    cases = [
+        (
+            against / max(weight, 1e-9) / _CONTRADICTED,
+            f"pairs with the other scans that agree: {len(kept)}, that contradict: {len(rejected)}",
+        )
+    ]
+    near, on = (sum(pair.relief[k] for pair in kept) for k in (0, 1))
+    if len(kept) >= _SEVERAL and near > 0:
+        text = (
+            f"only {on / near:.0%} of the surface off the large planes agrees in {len(kept)} pairs"
+        )
+        cases.append(((1 - on / near) / (1 - _RELIEF), text))
+    return max(cases)
+
+
 def _between(pairs: Sequence[PairResult], part: set[str]) -> list[PairResult]:
     """The pairs of a part with the rest."""
     return [pair for pair in pairs if (pair.source in part) != (pair.target in part)]
-
-
-def _weight(pairs: Sequence[PairResult]) -> float:
-    return sum(evidence(pair.confidence) for pair in pairs)
 
 
 def _listed(names: Sequence[str]) -> str:
