@@ -18,9 +18,9 @@ from spoonful.pipeline.alignment import Deviation
 _LIKELY = 0.4
 # A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones,
 _CONTRADICTED = 0.5
-# or if it is kept by several pairs, and less of their relief agrees than this. That of one pair can
+# or if several pairs keep it, and less of their relief agrees than this. That of one pair can
 # be low by chance, and counts for the pair's confidence.
-_SEVERAL, _RELIEF = 3, 0.37
+_SEVERAL, _RELIEF = 2, 0.37
 
 
 @dataclass(frozen=True)
