@@ -1,9 +1,9 @@
 """Nearest neighbours in clouds that are searched more than once: one index, many queries.
 
-On a GPU the nearest point is found by a Triton kernel that compares all points and stores no
-distances. On the CPU, SciPy's k-d trees are used if SciPy is installed: they are five times faster
-than comparing all points at 1,000 points and seventeen times at 4,000. Otherwise small clouds are
-compared point by point and large ones block by block.
+On a GPU Triton kernels compare all points. One finds the nearest point; the other finds the groups
+of points that hold several neighbours. On the CPU, SciPy's k-d trees are used if SciPy is
+installed: they are five times faster than comparing all points at 1,000 points and seventeen times
+at 4,000. Otherwise small clouds are compared point by point and large ones block by block.
 
 `spoonful.geometry.nearest` is the differentiable search for a single query.
 """
@@ -28,6 +28,8 @@ __all__ = ["Index", "Neighbors", "nearest"]
 
 # Clouds with more points than this are compared block by block.
 _EXHAUSTIVE = 4096
+# Several neighbours in clouds with more points than this are searched block by block on a GPU, too.
+_GROUPED = 1 << 15
 # Distances held at once: 16 Mi of them are 64 MiB in float32.
 _BUDGET = 1 << 24
 
@@ -165,7 +167,10 @@ class Index:
             cloud = self._each
         search = self._by_tree
         if self._clouds.device.type != "cpu" or self._tree(0) is None:
-            search = self._by_kernel if k == 1 and self._has_kernel() else self._by_comparison
+            few = self._clouds.shape[1] <= _GROUPED
+            search = self._by_comparison
+            if (k == 1 or few) and self._has_kernel():
+                search = self._by_kernel if k == 1 else self._by_groups
         index, squared = search(query.detach(), k, cloud, mask, reach)
         return Neighbors(index.reshape(*shape, k), squared.reshape(*shape, k))
 
@@ -177,13 +182,43 @@ class Index:
     ) -> tuple[Tensor, Tensor]:
         from spoonful.neighbors.exhaustive_triton import nearest_of
 
+        points = self._for_kernels()
+        index, squared = nearest_of(points, query.to(points.dtype), cloud)
+        return index.unsqueeze(-1), _within(squared, mask, reach).unsqueeze(-1)
+
+    def _by_groups(
+        self, query: Tensor, k: int, cloud: Tensor, mask: Tensor | None, reach: float
+    ) -> tuple[Tensor, Tensor]:
+        """The k nearest points are in the k groups of points whose nearest points are nearest."""
+        from spoonful.neighbors.exhaustive_triton import GROUP, group_distances
+
+        points = self._for_kernels()
+        size = points.shape[1]
+        # Filled up to whole groups, k at least.
+        missing = max(-size % GROUP, k * GROUP - size)
+        points = torch.nn.functional.pad(points, (0, 0, 0, missing), value=torch.inf)
+        member = torch.arange(GROUP, device=points.device)
+        row = cloud[:, None, None]
+        rows = max(1, _BUDGET // (len(query) * (points.shape[1] // GROUP + 3 * GROUP * k)))
+        found = []
+        for part in query.to(points.dtype).split(rows, dim=1):
+            group = group_distances(points, part, cloud).topk(k, largest=False).indices
+            index = (GROUP * group.unsqueeze(-1) + member).flatten(2)
+            squared = (points[row, index] - part.unsqueeze(2)).square().sum(-1)
+            best = squared.topk(k, largest=False)
+            found.append((index.gather(-1, best.indices), best.values))
+        index, squared = (torch.cat(each, 1) for each in zip(*found, strict=True))
+        mask = None if mask is None else mask.unsqueeze(-1)
+        return index.clamp_max(size - 1), _within(squared, mask, reach)
+
+    def _for_kernels(self) -> Tensor:
+        """The clouds with infinite coordinates for masked points, contiguous."""
         if self._far is None:
             points = self._clouds
             if self._mask is not None:
                 points = points.masked_fill(~self._mask.unsqueeze(-1), torch.inf)
             self._far = points.contiguous()
-        index, squared = nearest_of(self._far, query.to(self._far.dtype), cloud)
-        return index.unsqueeze(-1), _within(squared, mask, reach).unsqueeze(-1)
+        return self._far
 
     def _by_comparison(
         self, query: Tensor, k: int, cloud: Tensor, mask: Tensor | None, reach: float
