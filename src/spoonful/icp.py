@@ -22,6 +22,7 @@ from spoonful.geometry import (
     Pose,
     gram_schmidt,
     kabsch,
+    kernels,
     nearest,
     plane_minimum,
     rotation_from_vector,
@@ -291,6 +292,10 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     """
     assert found.normals is not None
     normals, weight = found.normals, found.weight.to(moved.dtype)
+    if moved.is_cuda and damping >= 1e-6 and kernels.usable(moved, normals, weight, None):
+        from spoonful import icp_triton
+
+        return Pose(*icp_triton.plane_step(moved, found.points, normals, weight, *pose, damping))
     total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
     middle = (weight.unsqueeze(-2) @ moved).squeeze(-2) / total
     arm = moved - middle.unsqueeze(-2)
