@@ -245,12 +245,10 @@ def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
     places = (some @ pose.rotation.mT + pose.translation.unsqueeze(-2)).flatten(1)
     apart = torch.cdist(places, places) / len(some) ** 0.5
     same = (apart < _SAME).cpu()
-    free = torch.ones(len(value), dtype=torch.bool)
-    keep = []
+    keep: list[int] = []
+    taken: set[int] = set()
     for k in value.argsort(descending=True, stable=True).tolist():
-        if free[k]:
+        if k not in taken and len(keep) < most:
             keep.append(k)
-            free &= ~same[k]
-            if len(keep) == most:
-                break
+            taken.update(same[k].nonzero().squeeze(1).tolist())
     return torch.tensor(keep, dtype=torch.int64, device=value.device)
