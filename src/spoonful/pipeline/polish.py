@@ -72,12 +72,13 @@ def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
 
     They share the errors of estimated normals and of uneven surfaces.
     """
-    kept = matches.squared[0].isfinite()
-    if int(kept.sum()) <= 6:
-        return torch.full((6, 6), torch.nan, dtype=torch.float64)
     assert matches.normals is not None
-    common, onto, normals = (x[kept] for x in (source, matches.points[0], matches.normals[0]))
-    return plane_covariance(common, onto, normals, pose.at(0), groups=_cells(common))
+    table = torch.cat([source, matches.points[0], matches.normals[0]], -1)
+    # On the CPU: a GPU takes longer to start so many small operations.
+    common, onto, normals = table[matches.squared[0].isfinite()].cpu().split(3, -1)
+    if len(common) <= 6:
+        return torch.full((6, 6), torch.nan, dtype=torch.float64)
+    return plane_covariance(common, onto, normals, pose.at(0).to("cpu"), groups=_cells(common))
 
 
 def _cells(points: Tensor) -> Tensor:
