@@ -116,7 +116,8 @@ def _outside_three_planes(common: Common) -> float:
     """
     points, normals = common
     some = slice(None, None, max(1, len(points) // 64))
-    on = (points @ normals[some].mT - (points[some] * normals[some]).sum(-1)).abs() < 1
+    offsets = (points[some] * normals[some]).sum(-1)
+    on = (points @ normals[some].mT).sub_(offsets).abs_() < 1
     left = torch.ones(len(points), dtype=torch.bool)
     for _ in range(3):
         left &= ~on[:, on[left].sum(0).argmax()]
