@@ -221,8 +221,10 @@ them as float64, or about a near point",)
     found = [text] if parts else []
     for name, cloud in clouds.items():
         points = cloud.points
+        if not bool((points.float() == points).all()):
+            continue
         step = 2.0 ** (math.frexp(float(points.abs().amax(-1).median()))[1] - 24)
-        if step > _ROUNDED * size_of(points) > 0 and bool((points.float() == points).all()):
+        if step > _ROUNDED * size_of(points) > 0:
             found.append(
                 f"{name}'s coordinates are rounded to steps of {step:.2g}, as float32 rounds "
                 "large numbers: save them as float64, or about a near point"
