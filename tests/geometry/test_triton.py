@@ -53,6 +53,7 @@ def test_in_the_interpreter_all_kernels_give_torchs_numbers():
         tests / "models" / "interpreted_kernels.py",
         tests / "neighbors" / "interpreted_nearest.py",
         tests / "data" / "interpreted_normals.py",
+        tests / "pipeline" / "interpreted_field.py",
         tests / "interpreted_icp.py",
     )
 

@@ -310,10 +310,10 @@ class Index:
 
 
 def _within(squared: Tensor, mask: Tensor | None, reach: float) -> Tensor:
-    """Squared distances, inf where a query is padding or its distance exceeds `reach`."""
+    """Squared distances, set to inf where a query is padding or its distance exceeds `reach`."""
     if math.isfinite(reach):
-        squared = squared.masked_fill(squared > reach**2, torch.inf)
-    return squared if mask is None else squared.masked_fill(~mask, torch.inf)
+        squared.masked_fill_(squared > reach**2, torch.inf)
+    return squared if mask is None else squared.masked_fill_(~mask, torch.inf)
 
 
 def _tree_maker() -> Callable[[Any], Any] | None:

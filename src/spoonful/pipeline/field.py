@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, kernels
 from spoonful.icp import FEWEST, Matches, plane_step, tukey
 from spoonful.neighbors import Index
 
@@ -80,16 +80,25 @@ def _nearest_cell(taken: Tensor) -> Tensor:
     # One number with the squared distance in its high bits and the cell in its low bits.
     kind = torch.int32 if bits <= 22 else torch.int64
     key = torch.arange(taken.numel(), dtype=kind, device=taken.device).view_as(taken)
-    nothing = 1 << (bits + 8)
-    key = key.masked_fill_(~taken, nothing)
-    for axis, length in enumerate(taken.shape):
-        sides = [0] * (2 * (2 - axis)) + [_FAR, _FAR]
-        padded = torch.nn.functional.pad(key, sides, value=nothing)
-        for step in range(1, _FAR + 1):
-            before, after = (padded.narrow(axis, _FAR + x, length) for x in (-step, step))
-            beside = torch.minimum(before, after).add_(step * step << bits)
-            torch.minimum(key, beside, out=key)
+    key = key.masked_fill_(~taken, 1 << (bits + 8))
+    for axis in range(3):
+        key = _along(key, axis, bits)
     return (key & ((1 << bits) - 1)).flatten().long()
+
+
+def _along(key: Tensor, axis: int, bits: int) -> Tensor:
+    """The least keys along an axis, with squared distances added; it may overwrite `key`."""
+    if key.is_cuda and kernels.usable(key, key, None, None):
+        from spoonful.pipeline import field_triton
+
+        return field_triton.along(key, axis, _FAR, bits)
+    sides = [0] * (2 * (2 - axis)) + [_FAR, _FAR]
+    padded = torch.nn.functional.pad(key, sides, value=1 << (bits + 8))
+    for step in range(1, _FAR + 1):
+        before, after = (padded.narrow(axis, _FAR + x, key.shape[axis]) for x in (-step, step))
+        beside = torch.minimum(before, after).add_(step * step << bits)
+        torch.minimum(key, beside, out=key)
+    return key
 
 
 class View:
