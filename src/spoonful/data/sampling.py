@@ -150,7 +150,8 @@ def voxel_average(points: Tensor, size: float, normals: Tensor | None = None) ->
     if not 0 < size < torch.inf:
         raise ValueError(f"size must be positive and finite, got {size}")
     cell, cells = voxel_cells(points, size)
-    count = torch.bincount(cell, minlength=cells).unsqueeze(-1)
+    # Not `bincount`, which waits for a GPU.
+    count = cell.new_zeros(cells, 1).index_add_(0, cell, cell.new_ones(len(cell), 1))
 
     def mean(values: Tensor) -> Tensor:
         # Summed about one of the points: the mean of UTM coordinates keeps its last digits.
