@@ -66,11 +66,9 @@ def _common_of(search: Search, pose: Pose) -> Common:
     """The common surface at a pose with rotation (3, 3), by estimated normals."""
     search = search.with_estimated_normals()
     source = search.pair.source
-    batch = _one(pose)
-    fit = meet(search.target_field, source.points, source.normals, batch)
-    on = fit.near[0]
-    normals = search.target_field.normals[fit.partner[0, on]]
-    return Common(fit.moved[0, on].double().cpu(), normals.double().cpu())
+    fit = meet(search.target_field, source.points, source.normals, _one(pose))
+    table = torch.cat([fit.moved[0], fit.facing[0]], -1)[fit.near[0]]
+    return Common(*table.double().cpu().split(3, -1))
 
 
 def relief_of(search: Search, pose: Pose) -> Relief:
@@ -93,14 +91,11 @@ def relief_of(search: Search, pose: Pose) -> Relief:
     there = target.nearest(moved, reach=_AROUND)
     back = source.nearest(batch.inverse().apply(target.points[others])[0], reach=_AROUND)
     square = torch.cat([there.squared_distance, back.squared_distance])
-    on, near = square < 1, int(square.isfinite().sum())
-    return Relief(
-        near,
-        int(on.sum()) / max(1, near),
-        torch.cat([moved, target.points[others]])[on].double().cpu(),
-        known[torch.cat([there.index, others])[on]].double().cpu(),
-        common,
-    )
+    places = torch.cat([moved, target.points[others]])
+    table = torch.cat([places, known[torch.cat([there.index, others])]], -1)
+    points, normals = table[square < 1].double().cpu().split(3, -1)
+    near = int(square.isfinite().sum())
+    return Relief(near, len(points) / max(1, near), points, normals, common)
 
 
 def _large_planes(common: Common) -> tuple[Tensor, Tensor]:
