@@ -27,7 +27,7 @@ def test_the_kernel_takes_the_same_step(dtype, spread, monkeypatch):
     normals[1] = torch.tensor([0.6, 0, 0.8], dtype=dtype)  # a single plane
     normals = torch.nn.functional.normalize(normals, dim=-1)
     weight = torch.rand(3, 300, generator=generator, dtype=dtype)
-    weight[2] = 0  # no match
+    weight[2, 2:] = 0  # too few matches
     pose = Pose(
         random_rotation(3, generator=generator, dtype=dtype),
         torch.randn(3, 3, generator=generator, dtype=dtype),

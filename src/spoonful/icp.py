@@ -272,7 +272,8 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     With x a moved point and m their weighted mean, a small turn a about m and a shift b change the
     distance n . (x - q) by ((x - m) cross n) . a + n . b, so each match gives one row of a 6x6
     system. Turns are in units of the points' spread, so that all six unknowns are lengths. Motions
-    that the planes leave undetermined, such as sliding along a single one, are zero.
+    that the planes leave undetermined, such as sliding along a single one, are zero. A pose with
+    fewer than three matches stays where it is.
 
     Args:
         moved: (R, N, 3) source points under `pose`.
@@ -296,6 +297,7 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
         from spoonful import icp_triton
 
         return Pose(*icp_triton.plane_step(moved, found.points, normals, weight, *pose, damping))
+    used = (weight > 0).sum(-1, keepdim=True)
     total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
     middle = (weight.unsqueeze(-2) @ moved).squeeze(-2) / total
     arm = moved - middle.unsqueeze(-2)
@@ -305,10 +307,10 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     rows = rows.double() if damping < 1e-6 else rows
     sums = (rows * weight.unsqueeze(-1)).mT @ rows
     # All that is needed from here on, in one tensor: copying it once takes less time.
-    parts = (sums.flatten(1), total, middle, pose.rotation.flatten(1), pose.translation)
+    parts = (sums.flatten(1), used, total, middle, pose.rotation.flatten(1), pose.translation)
     packed = torch.cat(parts, 1)
     packed = packed.cpu() if len(packed) <= _FEW_POSES else packed
-    sums, total, middle, rotation, translation = packed.split([100, 1, 3, 9, 3], 1)
+    sums, used, total, middle, rotation, translation = packed.split([100, 1, 1, 3, 9, 3], 1)
     sums, rotation = sums.unflatten(1, (10, 10)), rotation.unflatten(1, (3, 3))
     size = (sums[:, 7:, 7:].diagonal(0, 1, 2).sum(-1, keepdim=True) / total).sqrt()
     # Without matches the size is zero, and dividing by it would make the system singular.
@@ -320,9 +322,11 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     vector, shift = (units * step).squeeze(-1).split(3, -1)
     # Linearised steps beyond half a radian are wrong anyway.
     turn = rotation_from_vector(vector.clamp(-0.5, 0.5))
-    rotation = gram_schmidt(matmul3(turn, rotation))
+    new = gram_schmidt(matmul3(turn, rotation))
     shift = matvec3(turn, translation - middle) + middle + shift
-    return Pose.from_matrix(torch.cat([rotation, shift.unsqueeze(-1)], -1).to(moved))
+    held = used >= FEWEST
+    new, shift = new.where(held.unsqueeze(-1), rotation), shift.where(held, translation)
+    return Pose.from_matrix(torch.cat([new, shift.unsqueeze(-1)], -1).to(moved))
 
 
 def tukey(distance: Tensor, reach: float) -> Tensor:

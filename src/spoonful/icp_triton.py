@@ -34,8 +34,11 @@ from spoonful.geometry.kernels.triton_matrices import (
     _to9,
     _transpose,
     _turned,
+    _where3,
+    _where9,
 )
 from spoonful.geometry.kernels.triton_sums import _sum3
+from spoonful.icp import FEWEST
 
 _LANES, _WARPS = 256, 8
 
@@ -64,7 +67,9 @@ def plane_step(
     rows, count, _ = moved.shape
     found = torch.empty_like(tensors[-2]), torch.empty_like(tensors[-1])
     with torch.cuda.device_of(moved):
-        step_kernel[(rows,)](*tensors, *found, count, damping, LANES=_LANES, num_warps=_WARPS)
+        step_kernel[(rows,)](
+            *tensors, *found, count, damping, FEWEST=FEWEST, LANES=_LANES, num_warps=_WARPS
+        )
     return found
 
 
@@ -116,6 +121,7 @@ def step_kernel(
     new_translation,
     count,
     damping,
+    FEWEST: tl.constexpr,
     LANES: tl.constexpr,
 ):
     """One step of one pose."""
@@ -125,12 +131,13 @@ def step_kernel(
     weight += first
     zero = tl.zeros((LANES,), tl.float64)
     none = (zero, zero, zero)
-    total, middle = zero, none
+    total, used, middle = zero, zero, none
     for start in range(0, count, LANES):
         place = start + tl.arange(0, LANES)
         w = tl.load(weight + place, mask=place < count, other=0).to(tl.float64)
         p = _points(moved, place, place < count)
         total += w
+        used += (w > 0).to(tl.float64)
         middle = _add3(middle, _scale3(p, w))
     total = tl.maximum(tl.sum(total, 0), 1e-6)
     middle = _scale3(_sum3(middle), 1 / total)
@@ -165,10 +172,12 @@ def step_kernel(
     x, y, z = _scale3(turn, unit)
     # Linearised steps beyond half a radian are wrong anyway.
     turn = _rotation((_limited(x), _limited(y), _limited(z)))
-    old = _to9(_load9(rotation + 9 * pose), tl.float64)
-    away = _subtract3(_to3(_load3(translation + 3 * pose), tl.float64), middle)
-    _store9(new_rotation + 9 * pose, _gram_schmidt(_matmul(turn, old)))
-    _store3(new_translation + 3 * pose, _add3(_matvec(turn, away), _add3(middle, shift)))
+    R = _to9(_load9(rotation + 9 * pose), tl.float64)
+    t = _to3(_load3(translation + 3 * pose), tl.float64)
+    away = _matvec(turn, _subtract3(t, middle))
+    enough = tl.sum(used, 0) >= FEWEST
+    _store9(new_rotation + 9 * pose, _where9(enough, _gram_schmidt(_matmul(turn, R)), R))
+    _store3(new_translation + 3 * pose, _where3(enough, _add3(away, _add3(middle, shift)), t))
 
 
 @triton.jit

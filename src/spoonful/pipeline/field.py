@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose, kernels
-from spoonful.icp import FEWEST, Matches, plane_step, tukey
+from spoonful.icp import Matches, plane_step, tukey
 from spoonful.neighbors import Index
 
 # What the points do not determine stays as it is, see `plane_step`.
@@ -247,11 +247,5 @@ def settle(
         fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
         weight = fit.near * tukey(fit.gap, limit)
         found = Matches(fit.onto, fit.square, weight, fit.facing)
-        stepped = plane_step(fit.moved, found, pose, damping=DAMPING)
-        # A pose without matches stays where it is.
-        held = ((found.weight > 0).sum(-1) >= FEWEST)[:, None]
-        pose = Pose(
-            stepped.rotation.where(held[..., None], pose.rotation),
-            stepped.translation.where(held, pose.translation),
-        )
+        pose = plane_step(fit.moved, found, pose, damping=DAMPING)
     return pose
