@@ -115,8 +115,9 @@ def _large_planes(common: Common) -> tuple[Tensor, Tensor]:
         if int(mine.sum()) < max(1.0, _LARGE * len(points)):
             break
         for _ in range(2):
-            middle = points[mine].mean(0)
-            arm = points[mine] - middle
+            own = points[mine]
+            middle = own.mean(0)
+            arm = own - middle
             way = torch.linalg.eigh(arm.mT @ arm).eigenvectors[:, 0]
             near = _lie_on(common, way.unsqueeze(0), middle @ way)[:, 0]
             mine = near if bool(near.any()) else mine
