@@ -132,6 +132,19 @@ def test_on_a_gpu_the_kernel_finds_the_nearest(dtype):
 
 @pytest.mark.gpu
 @on_gpu
+@pytest.mark.parametrize("k", [2, 20])
+def test_on_a_gpu_groups_of_points_hold_the_nearest(k):
+    query, points, mask, cloud = queries_and_points()
+    wanted = Index(points, mask).k_nearest(query, k, cloud=cloud, reach=0.4)
+    index = Index(points.cuda(), mask.cuda())
+    found = index.k_nearest(query.cuda(), k, cloud=cloud.cuda(), reach=0.4)
+    there = wanted.squared_distance.isfinite()
+    assert torch.allclose(found.squared_distance.cpu(), wanted.squared_distance)
+    assert torch.equal(found.index.cpu()[there], wanted.index[there])
+
+
+@pytest.mark.gpu
+@on_gpu
 def test_on_a_gpu_a_query_may_have_millions_of_points():
     points = torch.rand(64, 3, generator=torch.Generator().manual_seed(0)).cuda()
     query = points.repeat(1 << 16, 1)  # more blocks than a grid's second dimension holds
