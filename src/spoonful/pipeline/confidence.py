@@ -23,8 +23,9 @@ _FEW = 150
 _TOUCH = 0.03
 # A larger solid share of a scan than this in the other sensor's free space contradicts a pose.
 _THROUGH = 0.003
-# Relief of which less than this lies on the other scan contradicts a pose.
-_RELIEF = 0.3
+# Relief of which less than this lies on the other scan contradicts a pose; without free space less
+# than `FitStatistics.least_relief`, which is at most the second.
+_RELIEF, _MOST_RELIEF = 0.3, 0.45
 # Less of the smaller scan on the other than this is low overlap.
 _LOW_OVERLAP = 0.3
 # A smaller scan that lies on the other by this share and more is a part of it.
@@ -65,6 +66,7 @@ class FitStatistics(NamedTuple):
             space.
         through: the share of a scan that is solid in the other sensor's free space.
         relief: the agreement of the relief; NaN if too little of it comes near the other scan.
+        seen: whether free space counts, because the positions of both sensors are known.
     """
 
     support: float
@@ -75,6 +77,18 @@ class FitStatistics(NamedTuple):
     loose: bool = False
     through: float = 0.0
     relief: float = math.nan
+    seen: bool = False
+
+    @property
+    def least_relief(self) -> float:
+        """If less of the relief agrees than this, the pose is doubtful.
+
+        At right poses more of it agrees, the more the scans share. Where free space counts, it
+        finds wrong poses, too, and less relief suffices.
+        """
+        if self.seen:
+            return _RELIEF
+        return min(max(_RELIEF, 0.15 + self.share / 2), _MOST_RELIEF)
 
     @property
     def equals(self) -> int:
@@ -90,23 +104,24 @@ def statistics_of(
     best = judged
     if search.pair.source.given:
         best = search.with_estimated_normals().measure(judged.pose.at(slice(0, 1)))
-    agreement = relief.agreement if relief.near >= ENOUGH else math.nan
-    return FitStatistics(
+    fit = FitStatistics(
         support=float(judged.support[0]),
         agreement=float(best.agreement[0]),
         exactness=exactness_of(search.pair, judged.pose.at(0)),
         share=min(1.0, float(best.common[0]) / min(sizes)),
         rivals=tuple(rivals_of(search, judged, relief).tolist()),
-        loose=(
-            min(sizes) < _FEW
-            or float(best.common[0]) < _TOUCH * min(sizes)
-            or float(judged.through[0]) > _THROUGH
-            or agreement < _RELIEF
-            or freedom != Freedom()
-        ),
         through=float(judged.through[0]),
-        relief=agreement,
+        relief=relief.agreement if relief.near >= ENOUGH else math.nan,
+        seen=bool(search.views),
     )
+    loose = (
+        min(sizes) < _FEW
+        or float(best.common[0]) < _TOUCH * min(sizes)
+        or fit.through > _THROUGH
+        or fit.relief < fit.least_relief
+        or freedom != Freedom()
+    )
+    return fit._replace(loose=loose)
 
 
 def confidence_of(fit: FitStatistics) -> float:
@@ -178,7 +193,7 @@ def warnings_of(
             "bare geometry: the common surface is hardly more than three planes, "
             "and planes fit in many places"
         )
-    if fit.relief < _RELIEF:
+    if fit.relief < fit.least_relief:
         found.append(
             f"different relief: only {fit.relief:.0%} of the surface off the large planes agrees, "
             "and walls and floors fit in many places"
