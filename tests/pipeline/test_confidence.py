@@ -94,7 +94,7 @@ def test_relief_that_lies_elsewhere_is_a_reason_to_doubt(scans, relief):
 
 def test_more_relief_must_agree_the_more_the_scans_share_unless_free_space_counts():
     """Two scans of nearly all of a room see the same furniture."""
-    shares = (0.1, 0.3, 0.45, 0.6, 1.0)
+    shares = (0.1, 1 / 3, 0.5, 2 / 3, 1.0)
     found = [GOOD._replace(share=share).least_relief for share in shares]
     assert found == pytest.approx([0.3, 0.3, 0.375, 0.45, 0.45])
     assert {GOOD._replace(share=share, seen=True).least_relief for share in shares} == {0.3}

@@ -83,12 +83,12 @@ class FitStatistics(NamedTuple):
     def least_relief(self) -> float:
         """If less of the relief agrees than this, the pose is doubtful.
 
-        At right poses more of it agrees, the more the scans share. Where free space counts, it
-        finds wrong poses, too, and less relief suffices.
+        At right poses more of it agrees, the more the scans share: the limit rises between a third
+        and two thirds. Where free space counts, it finds wrong poses, too, and less suffices.
         """
         if self.seen:
             return _RELIEF
-        return min(max(_RELIEF, 0.15 + self.share / 2), _MOST_RELIEF)
+        return min(max(_RELIEF, 0.15 + 0.45 * self.share), _MOST_RELIEF)
 
     @property
     def equals(self) -> int:
