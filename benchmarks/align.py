@@ -2,7 +2,7 @@
 
     python benchmarks/align.py --data SCANS [--workers 2] [--seed 0] [--save]
     spoonful data simulate street --kind street --sensor lidar --scans 200
-    python benchmarks/align.py --sets --simulated street [--order sequence] [--scaled]
+    python benchmarks/align.py --sets --simulated street [--order sequence] [--scaled] [--sensors]
 
 SCANS is the folder of `benchmarks/scans.py`. Every scan is turned and shifted at random first, and
 its normals are left out. The sets:
@@ -18,6 +18,7 @@ its normals are left out. The sets:
   simulated scans.
 - each folder of `--simulated`: what `spoonful data simulate` made, against `scene.json`. A pair is
   right within 5 degrees and 0.3 m. A street is one large scene; the rooms of a building look alike.
+  `--sensors` writes the moved scans as PCD files that say where the sensor was.
 
 The error of a pose is that after the frame is fitted to the truth of the whole group: the turn in
 degrees, and the distance of the scan's centroid.
@@ -87,7 +88,8 @@ class Clock:
 class Scan(NamedTuple):
     """A scan, and the pose that maps it into the frame of its set, if there is one.
 
-    Its file is made larger by the factor.
+    Its file is made larger by the factor. With `sensor` it says where the sensor was, which is the
+    origin of the cloud.
     """
 
     kind: str
@@ -95,6 +97,7 @@ class Scan(NamedTuple):
     cloud: Cloud
     pose: Pose
     factor: float = 1.0
+    sensor: bool = False
 
 
 def kitchen(root: Path) -> list[Scan]:
@@ -169,9 +172,10 @@ def scatter(scans: list[Scan], folder: Path, seed: int) -> dict[str, tuple[str, 
         size = float((points - points.mean(0)).norm(dim=-1).mean())
         turn = random_rotation(generator=generator, dtype=torch.float64)
         motion = Pose(turn, 5 * size * torch.randn(3, generator=generator, dtype=torch.float64))
-        path = folder / f"{scan.name}.ply"
+        path = folder / (f"{scan.name}.pcd" if scan.sensor else f"{scan.name}.ply")
         if not path.exists():
-            write_cloud(path, Cloud(scan.factor * motion.apply(points)))
+            place = scan.factor * motion.translation if scan.sensor else None
+            write_cloud(path, Cloud(scan.factor * motion.apply(points), sensor=place))
         truth[scan.name] = (scan.kind, scan.pose.compose(motion.inverse()))
     return truth
 
@@ -312,6 +316,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--simulated", type=Path, nargs="+", default=[])
     parser.add_argument("--scaled", action="store_true", help="Scale simulated scans at random.")
+    parser.add_argument(
+        "--sensors", action="store_true", help="Files of simulated scans say where the sensor was."
+    )
     parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS)
     parser.add_argument("--order", choices=ORDERS, default="any")
     parser.add_argument("--workers", type=int, default=2)
@@ -343,6 +350,7 @@ def main() -> None:
             print(dict(zip(COLUMNS, row, strict=True)), *notes, flush=True)
         for folder in options.simulated:
             scans = simulated(folder)
+            scans = [scan._replace(sensor=options.sensors) for scan in scans]
             if options.scaled:
                 scans = scaled(scans, options.seed)
             row, found = measure(folder.name, scans, place, *settings)
