@@ -294,9 +294,10 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     assert found.normals is not None
     normals, weight = found.normals, found.weight.to(moved.dtype)
     if moved.is_cuda and damping >= 1e-6 and kernels.usable(moved, normals, weight, None):
-        from spoonful import icp_triton
+        from spoonful.geometry.kernels import plane_step_triton as kernel
 
-        return Pose(*icp_triton.plane_step(moved, found.points, normals, weight, *pose, damping))
+        facts = (moved, found.points, normals, weight, *pose)
+        return Pose(*kernel.plane_step(*facts, damping, FEWEST))
     used = (weight > 0).sum(-1, keepdim=True)
     total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
     middle = (weight.unsqueeze(-2) @ moved).squeeze(-2) / total

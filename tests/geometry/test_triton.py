@@ -54,7 +54,7 @@ def test_in_the_interpreter_all_kernels_give_torchs_numbers():
         tests / "neighbors" / "interpreted_nearest.py",
         tests / "data" / "interpreted_normals.py",
         tests / "pipeline" / "interpreted_field.py",
-        tests / "interpreted_icp.py",
+        tests / "geometry" / "interpreted_plane_step.py",
     )
 
 

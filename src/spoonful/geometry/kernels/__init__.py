@@ -5,7 +5,8 @@
 
 `kabsch`, `kabsch_packed`, `refine` and `SpoonfulLayer` call `pose_head`, `similarity` calls
 `similarity_head`. They use a kernel if one fits (`usable`) and the reference, `geometry.head`,
-otherwise, with the same results up to rounding. So do the robust fits, by `robust_head`.
+otherwise, with the same results up to rounding. So do the robust fits, by `robust_head`, and
+the steps of ICP on a GPU, by `plane_step_triton`.
 """
 
 from spoonful.geometry.kernels.library import built, status

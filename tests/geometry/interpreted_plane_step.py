@@ -11,9 +11,9 @@ import contextlib
 import pytest
 import torch
 
-from spoonful import icp_triton
 from spoonful.geometry import Pose, random_rotation
-from spoonful.icp import Matches, plane_step
+from spoonful.geometry.kernels import plane_step_triton
+from spoonful.icp import FEWEST, Matches, plane_step
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -35,6 +35,6 @@ def test_the_kernel_takes_the_same_step(dtype, spread, monkeypatch):
     found = Matches(onto, (moved - onto).square().sum(-1), weight, normals)
     exact = Matches(*(x.double() for x in found))
     wanted = plane_step(moved.double(), exact, pose.to(torch.float64), damping=1e-4)
-    given = icp_triton.plane_step(moved, onto, normals, weight, *pose, 1e-4)
+    given = plane_step_triton.plane_step(moved, onto, normals, weight, *pose, 1e-4, FEWEST)
     for ours, theirs in zip(given, wanted, strict=True):
         torch.testing.assert_close(ours, theirs.to(dtype), rtol=1e-5, atol=1e-5)

@@ -38,7 +38,6 @@ from spoonful.geometry.kernels.triton_matrices import (
     _where9,
 )
 from spoonful.geometry.kernels.triton_sums import _sum3
-from spoonful.icp import FEWEST
 
 _LANES, _WARPS = 256, 8
 
@@ -51,6 +50,7 @@ def plane_step(
     rotation: Tensor,
     translation: Tensor,
     damping: float,
+    fewest: int,
 ) -> tuple[Tensor, Tensor]:
     """The rotations (R, 3, 3) and translations (R, 3) after a step.
 
@@ -62,13 +62,14 @@ def plane_step(
         rotation: (R, 3, 3) of the poses so far.
         translation: (R, 3).
         damping: as for `icp.plane_step`, at least 1e-6: the equations are solved without pivots.
+        fewest: a pose with fewer matches stays where it is.
     """
     tensors = [x.contiguous() for x in (moved, onto, normals, weight, rotation, translation)]
     rows, count, _ = moved.shape
     found = torch.empty_like(tensors[-2]), torch.empty_like(tensors[-1])
     with torch.cuda.device_of(moved):
         step_kernel[(rows,)](
-            *tensors, *found, count, damping, FEWEST=FEWEST, LANES=_LANES, num_warps=_WARPS
+            *tensors, *found, count, damping, FEWEST=fewest, LANES=_LANES, num_warps=_WARPS
         )
     return found
 
