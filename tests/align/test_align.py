@@ -280,6 +280,22 @@ def test_a_killed_run_resumes_from_its_finished_pairs(tmp_path: Path) -> None:
     assert lines_of(out) == 3
 
 
+@pytest.mark.slow
+def test_rows_of_an_older_format_are_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_views(tmp_path, 2)
+
+    def done_before() -> int:
+        told: list[tuple[str, int, int]] = []
+        align([tmp_path], tmp_path / "out", workers=1, progress=lambda *step: told.append(step))
+        return next(done for stage, done, _ in told if stage == "registering")
+
+    assert (done_before(), done_before()) == (0, 1)
+    monkeypatch.setattr(stages, "_FORMAT", stages._FORMAT + 1)
+    assert done_before() == 0
+
+
 def lines_of(out: Path) -> int:
     """Complete rows of registered pairs."""
     return sum(path.read_text().count('"confidence"') for path in out.glob("work/parts/*.jsonl"))

@@ -30,6 +30,9 @@ from spoonful.version import __version__
 # Up to this many scans all pairs are tried; of more, each scan with this many similar ones.
 ALL_PAIRS = 30
 SIMILAR = 8
+# Of the rows and the stored scans. Counted up when they or their meaning change, so that no older
+# ones are resumed.
+_FORMAT = 2
 
 Progress = Callable[[str, int, int], None]
 J = TypeVar("J", bound=Job)
@@ -62,7 +65,7 @@ class Stages:
         return rows
 
     def run(self, stage: str, jobs: Sequence[J], task: Callable[[J], Row]) -> dict[str, Row]:
-        """The row of each job, by its id; only jobs without a row of this version are run.
+        """The row of each job, by its id; only jobs without a row of this format are run.
 
         Raises:
             OSError: a file of the folder cannot be written, on a full disk for example.
@@ -70,7 +73,7 @@ class Stages:
         given = ({k: v for k, v in vars(job).items() if v is not None} for job in jobs)
         rows = run_jobs(
             jobs,
-            {job["id"]: _hash(__version__ + json.dumps(job)) for job in given},
+            {job["id"]: _hash(f"{__version__} {_FORMAT} {json.dumps(job)}") for job in given},
             self.folder,
             task,
             workers=self.workers,
