@@ -42,18 +42,17 @@ def moved(shape: Cloud | Mesh, pose: Pose) -> Cloud | Mesh:
     """The shape at `pose`, its normals and splats turned with it, computed in float64."""
     if isinstance(shape, Mesh):
         return replace(shape, vertices=_moved(shape.vertices, pose), fields=_turned(shape, pose))
-    points = _moved(shape.points, pose)
-    normals = shape.normals
+    points, normals, sensor = _moved(shape.points, pose), shape.normals, shape.sensor
+    if sensor is not None:
+        sensor = pose.to(torch.float64).apply(sensor.unsqueeze(0))[0]
+    shape = replace(shape, points=points, sensor=sensor)
     if normals is not None:
         normals = rotate(pose.rotation, normals.to(torch.float64)).to(points.dtype)
     if is_splats(shape.fields):
         # Their colours are columns already.
         columns = turned(shape.fields, _real_first(pose))
-        return replace(shape, points=points, normals=None, colors=None, fields=columns)
-    header, sensor = _with_sensor(shape.header, pose), shape.sensor
-    if sensor is not None:
-        sensor = pose.to(torch.float64).apply(sensor.unsqueeze(0))[0]
-    return replace(shape, points=points, normals=normals, header=header, sensor=sensor)
+        return replace(shape, normals=None, colors=None, fields=columns)
+    return replace(shape, normals=normals, header=_with_sensor(shape.header, pose))
 
 
 def _with_sensor(header: Any, pose: Pose, factor: float = 1.0) -> Any:

@@ -346,7 +346,7 @@ def test_a_file_of_one_scan_says_where_its_sensor_was(tmp_path: Path) -> None:
     (tmp_path / "two.ptx").write_bytes(PTX + PTX)
     assert read(tmp_path / "one.ptx").sensor.tolist() == [100, 0, 0]
     assert read(tmp_path / "two.ptx").sensor is None
-    cloud = Cloud(torch.rand(4, 3), sensor=[1, 2, 3.5])
+    cloud = Cloud(torch.rand(4, 3), sensor=torch.tensor([1, 2, 3.5]))
     for suffix, known in ((".pcd", True), (".ply", False)):
         write_cloud(tmp_path / f"a{suffix}", cloud)
         back = read(tmp_path / f"a{suffix}").sensor
@@ -357,7 +357,7 @@ def test_a_file_of_one_scan_says_where_its_sensor_was(tmp_path: Path) -> None:
     half_turn = Pose(torch.diag(torch.tensor([-1.0, -1, 1]).double()), torch.ones(3).double())
     assert moved(scaled(cloud, 2.0), half_turn).sensor.tolist() == [-1, -3, 8]
     with pytest.raises(ValueError, match="sensor must be three finite numbers"):
-        Cloud(torch.rand(4, 3), sensor=[1, 2])
+        Cloud(torch.rand(4, 3), sensor=torch.ones(2))
 
 
 @pytest.mark.parametrize("suffix", [".las", ".laz"])

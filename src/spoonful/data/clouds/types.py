@@ -66,8 +66,8 @@ class Cloud:
         fields: all columns of the file, (N,) arrays by name, if they were asked for; see `read`.
         header: what a writer of the same format can use again, such as a LAS header.
         weights: (N,) from 0 to 1, such as the opacities of Gaussian splats; or None.
-        sensor: (3,) float64 on the CPU, where the sensor of a single scan was; None if the file
-            does not say so. Other sequences of three numbers are converted.
+        sensor: (3,) where the sensor of a single scan was, as float64 on the CPU; None if the file
+            does not say so.
 
     >>> cloud = Cloud(torch.eye(3))
     >>> len(cloud), cloud.normals is None
