@@ -74,7 +74,7 @@ def _covariance(source: Tensor, matches: Matches, pose: Pose) -> Tensor:
     """
     assert matches.normals is not None
     table = torch.cat([source, matches.points[0], matches.normals[0]], -1)
-    # On the CPU: a GPU takes longer to start so many small operations.
+    # On the CPU, because a GPU takes longer to start so many small operations.
     common, onto, normals = table[matches.squared[0].isfinite()].cpu().split(3, -1)
     if len(common) <= 6:
         return torch.full((6, 6), torch.nan, dtype=torch.float64)

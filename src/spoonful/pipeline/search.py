@@ -248,7 +248,9 @@ def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
     keep: list[int] = []
     taken: set[int] = set()
     for k in value.argsort(descending=True, stable=True).tolist():
-        if k not in taken and len(keep) < most:
+        if k not in taken:
             keep.append(k)
             taken.update(same[k].nonzero().squeeze(1).tolist())
+            if len(keep) == most:
+                break
     return torch.tensor(keep, dtype=torch.int64, device=value.device)
