@@ -7,7 +7,6 @@ a kill to resume it.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -19,12 +18,12 @@ import torch
 from torch import Tensor
 
 from spoonful.align.candidates import BEFORE
-from spoonful.align.graph import CONFIDENT, Edge, Solution, disagreement, solve
+from spoonful.align.graph import Solution, disagreement
 from spoonful.align.inputs import find_scan, list_scans, scan_names
-from spoonful.align.pairs import LEAST
 from spoonful.align.posefiles import read_poses, same
 from spoonful.align.result import Aligned, PairResult, doubts_of
 from spoonful.align.scans import load_surface
+from spoonful.align.solving import edge_of, solve_pairs
 from spoonful.align.stages import (
     ALL_PAIRS,
     SIMILAR,
@@ -48,12 +47,6 @@ from spoonful.pipeline.parts import PARTS, Row
 
 WORK = "work"
 ORDERS = ("any", "sequence")
-# If more than this share of the confident pairs contradict the others, places look alike.
-_CONTRADICT = 0.2
-# Then only pairs with this overlap are used.
-_MUCH = 0.75
-# Pairs at least this confident are seldom wrong: a few that contradict are enough.
-_SURE = 0.95
 # Usual times of one core, for the plan only.
 _SCAN_SECONDS = 1.0
 _PAIR_SECONDS = 0.7
@@ -182,7 +175,7 @@ def _align(
     edges, failures, skipped, grids = register_all(stages, names, scans, centers, starts)
     index = {name: k for k, name in enumerate(names)}
     stages.tell("solving", 0, 1)
-    strong, solution, alike = solve_pairs(edges, index, first)
+    strong, solution, reasons = solve_pairs(edges, index, first)
     growth = {index[name]: scans[name].get("growth", 0.0) for name in names}
     solution, spread = _refined(solution, strong, index, growth)
     stages.tell("solving", 1, 1)
@@ -211,55 +204,10 @@ def _align(
         copies=copies,
         skipped=skipped,
         spacing=usual / 2,
-        doubts=[*failures, *alike, *doubts_of(groups, pairs, unreadable, skipped)],
+        doubts=[*failures, *reasons, *doubts_of(groups, pairs, unreadable, skipped)],
         notes=[note for row in scans.values() for note in row.get("notes", ())],
         seconds=time.perf_counter() - began,
     )
-
-
-def _edge(row: Row, index: Mapping[str, int]) -> Edge:
-    return Edge(
-        index[row["source"]],
-        index[row["target"]],
-        Pose.from_matrix(torch.tensor(row["pose"], dtype=torch.float64)),
-        torch.tensor(row["covariance"], dtype=torch.float64),
-        row["confidence"],
-    )
-
-
-def solve_pairs(
-    rows: Sequence[Row], index: Mapping[str, int], first: int | None
-) -> tuple[list[Row], Solution, list[str]]:
-    """Solve the graph of all pairs, or only of those with high overlap if too many contradict.
-
-    Rooms that look alike give pairs that are confident and wrong. They contradict each other.
-
-    Returns:
-        The rows of the solution's edges, the solution, and a sentence if many pairs contradict it.
-    """
-    used = [row for row in rows if row["confidence"] >= LEAST]
-    solution = solve(len(index), [_edge(row, index) for row in used], first)
-    sure = [k for k, row in enumerate(used) if row["confidence"] >= CONFIDENT]
-    chances = {k: used[k]["confidence"] for k in sure}
-    against = {k for k in sure if not solution.kept[k] and solution.off[k] is not None}
-    surest = {k: chance for k, chance in chances.items() if chance >= _SURE}
-    many = len(against) > _CONTRADICT * len(sure) and _surprising(chances, against)
-    if not (many or _surprising(surest, against)):
-        return used, solution, []
-    used = [used[k] for k in sure if used[k]["overlap"] >= _MUCH]
-    solution = solve(len(index), [_edge(row, index) for row in used], first)
-    doubt = (
-        f"{len(against)} of {len(sure)} confident pairs contradict the others: places look alike, "
-        f"and only pairs that overlap by {_MUCH:.0%} or more are used; give the scans in order "
-        "with --order sequence, or rough poses with --init"
-    )
-    return used, solution, [doubt]
-
-
-def _surprising(chances: Mapping[int, float], wrong: set[int]) -> bool:
-    """True if more edges are wrong than their confidences allow."""
-    expected = sum(1 - chance for chance in chances.values())
-    return len(wrong & set(chances)) > expected + 2 * math.sqrt(expected) + 1
 
 
 def _refined(
@@ -287,7 +235,7 @@ def _refined(
         for scan, pose in fitted.items():
             poses[scan] = pose
     off = [
-        None if old is None else disagreement(_edge(row, index), poses)
+        None if old is None else disagreement(edge_of(row, index), poses)
         for row, old in zip(rows, solution.off, strict=True)
     ]
     return replace(solution, poses=poses, off=off), spread
@@ -319,7 +267,6 @@ def _results(
                 row["rmse"],
                 status,
                 off,
-                tuple(row["relief"]),
             )
         )
     return found

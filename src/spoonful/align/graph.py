@@ -259,21 +259,6 @@ def parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
     return list(found.values())
 
 
-def growing_parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The parts that form as the pairs join the scans, one pair after the other.
-
-    >>> growing_parts(4, [(0, 1), (2, 3), (1, 0), (1, 2)])
-    [[0], [1], [2], [3], [0, 1], [2, 3], [0, 1, 2, 3]]
-    """
-    found = [[scan] for scan in range(count)]
-    part = dict(enumerate(found))
-    for i, j in pairs:
-        if part[i] is not part[j]:
-            found.append(sorted(part[i] + part[j]))
-            part |= dict.fromkeys(found[-1], found[-1])
-    return found
-
-
 def _connect(group: Sequence[int], edges: Sequence[Edge]) -> bool:
     """True if the edges connect all scans of the group."""
     pairs = [(edge.source, edge.target) for edge in edges]

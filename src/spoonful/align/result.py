@@ -10,17 +10,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spoonful.align.graph import CONFIDENT, evidence, growing_parts, parts
+from spoonful.align.graph import CONFIDENT, evidence, parts
+from spoonful.align.places import LIKELY, listed, worst_part
 from spoonful.geometry import Pose
 from spoonful.pipeline.alignment import Deviation
 
-# Pairs that are less likely right than this say nothing.
-_LIKELY = 0.4
-# A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones,
+# A part is doubtful if its rejected pairs with the rest weigh this share of the kept ones.
 _CONTRADICTED = 0.5
-# or if several pairs keep it, and less of their relief agrees than this. That of one pair can
-# be low by chance, and counts for the pair's confidence.
-_SEVERAL, _RELIEF = 2, 0.37
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,6 @@ class PairResult:
         status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
             "between groups".
         off: its disagreement with the result, in standard deviations; None between groups.
-        relief: how many points of relief come near the other scan, and how many lie on it.
     """
 
     source: str
@@ -50,7 +45,6 @@ class PairResult:
     rmse: float
     status: str
     off: float | None
-    relief: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,7 @@ def doubts_of(
                 "few points: if their units differ, convert the files to one unit, or use "
                 "--scale auto"
             )
-        near = [p for p in pairs if p.status == "between groups" and p.confidence >= _LIKELY]
+        near = [p for p in pairs if p.status == "between groups" and p.confidence >= LIKELY]
         for pair in sorted(near, key=lambda pair: -pair.confidence)[:5]:
             found.append(
                 f"{pair.source} and {pair.target} may belong together (confidence "
@@ -150,72 +144,46 @@ def _badly_held(group: Sequence[str], kept: Sequence[PairResult]) -> list[str]:
         held = [pair.confidence for pair in _between(own, {*names})]
         if held:
             found.append(
-                f"only doubtful pairs place {_listed(names)} (pairs: {len(held)}, confidence at "
+                f"only doubtful pairs place {listed(names)} (pairs: {len(held)}, confidence at "
                 f"most {max(held):.2f}): look at the scans, or add one that overlaps them more"
             )
     return found
 
 
 def _misplaced(group: Sequence[str], pairs: Sequence[PairResult]) -> list[str]:
-    """A sentence for each part of a group that may be in the wrong place, the worst first.
+    """A sentence for each part of a group that other pairs contradict, the worst first.
 
-    The parts are those that form as the kept pairs join the scans, the surest first. Pairs of a
-    part that has its sentence do not count for the others.
+    Pairs of a part that has its sentence do not count for the others.
     """
-    number = {name: k for k, name in enumerate(group)}
-    own = [p for p in pairs if p.source in number and p.confidence >= _LIKELY]
-    kept = sorted((p for p in own if p.status == "kept"), key=lambda p: -p.confidence)
-    rejected = [pair for pair in own if pair.status == "rejected"]
-    tree = growing_parts(len(group), [(number[p.source], number[p.target]) for p in kept])
-    found = []
-    choices = [{group[scan] for scan in part} for part in tree if len(part) < len(group)]
-    while choices:
-        cases = [_case_against(_between(kept, x), _between(rejected, x)) for x in choices]
-        case, reason = max(cases)
-        if case < 1:
-            break
-        worst = choices[cases.index((case, reason))]
-        inside = len(worst) <= len(group) / 2
-        names = [name for name in group if (name in worst) == inside]
-        found.append(
-            f"{_listed(names)} may be in the wrong place ({reason}): "
-            "look at the scans, or add one that overlaps them more"
-        )
-        kept, rejected = (
-            [pair for pair in some if (pair.source in worst) == (pair.target in worst)]
-            for some in (kept, rejected)
-        )
-    return found
+    own = [pair for pair in pairs if pair.source in group and pair.confidence >= LIKELY]
+    kept = [pair for pair in own if pair.status == "kept"]
+    joins = [(p.source, p.target) for p in sorted(kept, key=lambda pair: -pair.confidence)]
+    worst, case = worst_part(group, joins, lambda part: _case_against(_between(own, part)))
+    if case < _CONTRADICTED:
+        return []
+    names = [name for name in group if name in worst]
+    agree, contradict = (
+        sum(pair.status == status for pair in _between(own, worst))
+        for status in ("kept", "rejected")
+    )
+    text = (
+        f"{listed(names)} may be in the wrong place (pairs with the other scans that agree: "
+        f"{agree}, that contradict: {contradict}): look at the scans, or add one that overlaps "
+        "them more"
+    )
+    rest = [pair for pair in own if (pair.source in worst) == (pair.target in worst)]
+    return [text, *_misplaced(group, rest)]
 
 
-def _case_against(kept: Sequence[PairResult], rejected: Sequence[PairResult]) -> tuple[float, str]:
-    """The case against the place of a part, which is doubtful from 1 on, and the reason.
-
-    Args:
-        kept: the kept pairs of the part with the rest.
-        rejected: the rejected ones.
-    """
-    weight, against = (sum(evidence(p.confidence) for p in some) for some in (kept, rejected))
-    cases = [
-        (
-            against / max(weight, 1e-9) / _CONTRADICTED,
-            f"pairs with the other scans that agree: {len(kept)}, that contradict: {len(rejected)}",
-        )
-    ]
-    near, on = (sum(pair.relief[k] for pair in kept) for k in (0, 1))
-    if len(kept) >= _SEVERAL and near > 0:
-        text = (
-            f"only {on / near:.0%} of the surface off the large planes agrees in {len(kept)} pairs"
-        )
-        cases.append(((1 - on / near) / (1 - _RELIEF), text))
-    return max(cases)
+def _case_against(pairs: Sequence[PairResult]) -> float:
+    """The weight of rejected pairs over that of kept ones."""
+    kept, rejected = (
+        sum(evidence(pair.confidence) for pair in pairs if pair.status == status)
+        for status in ("kept", "rejected")
+    )
+    return rejected / max(kept, 1e-9)
 
 
 def _between(pairs: Sequence[PairResult], part: set[str]) -> list[PairResult]:
     """The pairs of a part with the rest."""
     return [pair for pair in pairs if (pair.source in part) != (pair.target in part)]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Up to three names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
