@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, rotation_from_vector
 
 
 def lumpy(count: int, seed: int) -> Tensor:
@@ -24,6 +24,25 @@ def lumpy(count: int, seed: int) -> Tensor:
         + 0.15 * torch.cos(6 * y + 3 * z * x)
     )
     return axis * radius.unsqueeze(-1)
+
+
+def ellipsoid(signed: bool) -> tuple[Tensor, Tensor, Tensor, Pose]:
+    """Two noisy copies of an ellipsoid, in voxels, their normals, and three poses.
+
+    The first pose is nearly right. With the others nothing meets: one is too far away, and the
+    other is outside of the grid.
+    """
+    generator = torch.Generator().manual_seed(0)
+    directions = torch.nn.functional.normalize(torch.randn(300, 3, generator=generator), dim=-1)
+    axes = torch.tensor([4.0, 6.0, 9.0])
+    normals = torch.nn.functional.normalize(directions / axes, dim=-1)
+    if not signed:
+        normals = normals * torch.randn(300, 1, generator=generator).sign()
+    source = axes * directions
+    target = source + 0.05 * torch.randn(300, 3, generator=generator)
+    turns = rotation_from_vector(torch.tensor([[0.05, 0.1, -0.05], [0, 0, 0], [0, 0, 0]]))
+    shifts = torch.tensor([[0.3, -0.2, 0.4], [0, 0, 20], [-1000, 0, 0]])
+    return target, source, normals, Pose(turns, shifts)
 
 
 def view(points: Tensor, direction: tuple[float, float, float], depth: float = -0.2) -> Tensor:

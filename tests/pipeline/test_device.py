@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pipeline.elsewhere import DEVICE, Elsewhere
-from pipeline.lumps import lumpy, off_by, view
+from pipeline.lumps import ellipsoid, lumpy, off_by, view
 from spoonful.classical.fpfh import fpfh
 from spoonful.data.clouds import Cloud, write_cloud
 from spoonful.data.normals import estimate_normals
@@ -22,6 +22,7 @@ from spoonful.neighbors.blocks import distances
 from spoonful.pipeline import register
 from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.batches import register_pairs
+from spoonful.pipeline.field import Field, settle
 from spoonful.pipeline.runner import Request
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -122,6 +123,18 @@ def test_a_gpu_gives_the_cpus_answer(pair, options):
     for source, target in (pair, [Cloud(cloud.points) for cloud in pair]):
         wanted = register(source, target, **options)
         same(register(source, target, device="cuda", **options), wanted)
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_gpu_settles_poses_where_the_cpu_does(signed):
+    target, source, normals, start = ellipsoid(signed)
+    wanted = settle(Field(target, normals), source, normals, start, signed=signed)
+    target, source, normals, start = (x.to("cuda") for x in (target, source, normals, start))
+    found = settle(Field(target, normals), source, normals, start, signed=signed)
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.gpu

@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose, kernels
-from spoonful.icp import Matches, plane_step, tukey
+from spoonful.icp import FEWEST, Matches, plane_step, tukey
 from spoonful.neighbors import Index
 
 # What the points do not determine stays as it is, see `plane_step`.
 DAMPING = 1e-4
+# How parallel normals of matches are in `settle`, as the cosine of the angle between them.
+_PARALLEL = 0.5
 # How far beyond its points a field reaches, in cells.
 _MARGIN = 3
 # Points this near the other scan's points, in voxels, are where that scan knows the surface;
@@ -241,10 +243,25 @@ def settle(
     Returns:
         Poses (H, ...) that have come to rest, or nearly so.
     """
+    if points.is_cuda and kernels.usable(points, normals, field.points, pose.rotation):
+        from spoonful.pipeline import field_triton
+
+        return field_triton.settle(
+            field,
+            points,
+            normals,
+            pose,
+            rounds=rounds,
+            reach=reach,
+            cosine=_PARALLEL,
+            signed=signed,
+            damping=DAMPING,
+            fewest=FEWEST,
+        )
     for step in range(rounds):
         # From far to near: the last rounds trust only what has come close.
         limit = reach if step < rounds // 2 else 0.5 * reach
-        fit = meet(field, points, normals, pose, reach=limit, cosine=0.5, signed=signed)
+        fit = meet(field, points, normals, pose, reach=limit, cosine=_PARALLEL, signed=signed)
         weight = fit.near * tukey(fit.gap, limit)
         found = Matches(fit.onto, fit.square, weight, fit.facing)
         pose = plane_step(fit.moved, found, pose, damping=DAMPING)
