@@ -51,16 +51,16 @@ def polish(
     """
     fine, normals = pair.target.fine, pair.target.fine_normals
     assert normals is not None
-    both = torch.cat([fine.points, normals], -1).double()
+    places, normals = fine.points.double(), normals.double()
     some = some_of(pair.source.fine.points, _POINTS, generator)
     refined = Pose(*(part.double().unsqueeze(0) for part in pose))
     for reach in (1.5, 0.75):
-        refined, _ = _icp(some, fine, lambda k: both[k].split(3, -1), refined, reach, rounds)
+        refined, _ = _icp(some, fine, lambda k: (places[k], normals[k]), refined, reach, rounds)
 
     def planes(index: Tensor) -> tuple[Tensor, ...]:
         """Some target points, with the normals of the nearest points of the fine grid."""
-        places = target.points[index]
-        return places, both[fine.nearest(places.float()).index, 3:]
+        onto = target.points[index]
+        return onto, normals[fine.nearest(onto.float()).index]
 
     some = some_of(source, _POINTS, generator).to(fine.points.device)
     final, matches = _icp(some, target, planes, refined, _REACH, rounds // 2)

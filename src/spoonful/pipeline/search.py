@@ -148,10 +148,11 @@ class Search:
 
     def judge(self, proposals: Sequence[Proposal]) -> Judged:
         """Refine the proposed poses (at least one) by a few ICP steps, and rank them."""
-        names = [each.name for each in proposals for _ in each.pose.rotation]
+        counts = [len(each.pose.rotation) for each in proposals]
+        names = [p.name for p, n in zip(proposals, counts, strict=True) for _ in range(n)]
         pose = Pose(*(torch.cat(parts) for parts in zip(*(p.pose for p in proposals), strict=True)))
         # Single-pose proposals are always kept; the others are ranked by matches.
-        alone = [len(each.pose.rotation) == 1 for each in proposals for _ in each.pose.rotation]
+        alone = [n == 1 for n in counts for _ in range(n)]
         source, promise = self.pair.source, self._support(pose)
         promise = promise.masked_fill(torch.tensor(alone, device=promise.device), torch.inf)
         keep = distinct(pose, promise, source.points, _SHORT_LIST)
