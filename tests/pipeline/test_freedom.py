@@ -16,7 +16,7 @@ from spoonful.pipeline.search import Search
 HERE = Pose.identity(dtype=torch.float64)
 
 
-def free(source: Cloud, target: Cloud, voxel: float = 0.06) -> Freedom:
+def free(source: Cloud, target: Cloud, voxel: float = 0.08) -> Freedom:
     search = Search(prepare(source, target, voxel))
     return freedom_of(search, HERE, relief_of(search, HERE))
 
@@ -43,10 +43,10 @@ def test_a_column_does_not_hold_the_turns_about_itself():
 
 def test_the_relief_is_what_lies_off_the_large_planes():
     cloud = floor(box(1, 1), box(2.5, 1.7))
-    search = Search(prepare(cloud, cloud, 0.06))
+    search = Search(prepare(cloud, cloud, 0.08))
     here = relief_of(search, HERE)
     assert here.agreement > 0.9
-    height = here.points[:, 2] + search.pair.frame.target_center[2] / 0.06
+    height = here.points[:, 2] + search.pair.frame.target_center[2] / 0.08
     assert float(height.min()) >= 0.9  # in voxels
     shift = Pose(torch.eye(3).double(), torch.tensor([4.0, 0, 0]).double())
     assert relief_of(search, shift).agreement < 0.6

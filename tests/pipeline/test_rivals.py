@@ -24,7 +24,7 @@ from spoonful.pipeline.search import Judged, Search
 
 @pytest.mark.parametrize(("score", "first"), [(0.8, 0.0), (0.5, 2.0)])
 def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
-    cloud = Cloud(lumpy(8000, seed=0))
+    cloud = Cloud(lumpy(4000, seed=0))
     search = Search(prepare(cloud, cloud))
     shifts = torch.tensor([[2.0, 0, 0], [40.0, 0, 0], [0.0, 0, 0]])
     judged = search.measure(Pose(torch.eye(3).expand(3, 3, 3), shifts), ("a", "b", "c"))
@@ -37,7 +37,7 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
 @cache
 def of_two_halves() -> tuple[Search, torch.Tensor]:
     """A cloud on itself that fits after half a turn, too, and this turn."""
-    half = lumpy(3000, seed=0) + torch.tensor([0.5, 0, 0])
+    half = lumpy(1500, seed=0) + torch.tensor([0.5, 0, 0])
     around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
     cloud = Cloud(torch.cat([half, half @ around.double()]))
     return Search(prepare(cloud, cloud)), around
@@ -79,12 +79,12 @@ def test_poses_on_the_way_to_the_same_place_are_no_rivals():
 def room_turned_by_half(furnished: bool) -> tuple[Search, Judged]:
     """A room on itself, right and turned: the walls lie on each other both times."""
     generator = torch.Generator().manual_seed(0)
-    walls = torch.rand(6, 3000, 3, generator=generator, dtype=torch.float64) - 0.5
+    walls = torch.rand(6, 750, 3, generator=generator, dtype=torch.float64) - 0.5
     for side, axis, end in zip(walls, (0, 0, 1, 1, 2, 2), (-0.5, 0.5) * 3, strict=True):
         side[:, axis] = end
     chest = 0.25 * walls.flatten(0, 1) + torch.tensor([0.25, 0.3, -0.375])
-    room = walls.flatten(0, 1) * torch.tensor([6.0, 4.0, 3.0])
-    rooms = [room, chest * torch.tensor([6.0, 4.0, 3.0])] if furnished else [room]
+    room = walls.flatten(0, 1) * torch.tensor([3.0, 2.0, 1.5])
+    rooms = [room, chest * torch.tensor([3.0, 2.0, 1.5])] if furnished else [room]
     cloud = Cloud(torch.cat(rooms))
     search = Search(prepare(cloud, cloud, 0.1))
     around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
