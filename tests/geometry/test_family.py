@@ -198,6 +198,7 @@ def test_gradients_of_both_modes_and_second_ones_pass_gradcheck(name):
     assert torch.autograd.gradgradcheck(values, inputs, fast_mode=True)
 
 
+@pytest.mark.slow  # the profiler's first use takes seconds
 @every
 def test_no_tensor_is_larger_than_the_inputs(name):
     inputs = [x.requires_grad_() for x in clouds(2, n=2000)]

@@ -23,6 +23,7 @@ def shown(path: Path) -> dict[str, str]:
     return {name.replace("<wbr>", ""): link for link, name in cells}
 
 
+@pytest.mark.slow
 def test_what_went_wrong_comes_first_and_every_report_is_one_click_away(tmp_path: Path) -> None:
     names = ["a", "doubtful <&>", "wrong", "b/../c %41", "index", "INDEX"]
     pairs = [
