@@ -170,8 +170,8 @@ def svd_by_arithmetic(
         p, q = columns[i], columns[j]
         a, b = p[..., :3], q[..., :3]
         angle = atan2_by_atan(2 * _dot(a, b), _dot(a + b, a - b)) / 2
-        columns[i] = angle.cos() * p + angle.sin() * q
-        columns[j] = angle.cos() * q - angle.sin() * p
+        cos, sin = angle.cos(), angle.sin()
+        columns[i], columns[j] = cos * p + sin * q, cos * q - sin * p
     a, b, c = (column[..., :3] for column in columns)
     # Where a column is zero, whatever is orthogonal to those before it.
     x = _unit(a, eye[0])
