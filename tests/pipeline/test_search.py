@@ -293,6 +293,7 @@ def test_a_scan_with_many_edges_is_seen_from_its_sensor_raw_or_thinned(place, se
     assert all(seen_from_origin(cloud, generator()) for cloud in (points, thin, averaged))
 
 
+@pytest.mark.slow
 def test_the_sensor_is_where_the_file_says_if_the_scan_looks_so():
     scans = simulate("room", "camera", scans=2, seed=4, detail=0.6).clouds
     place = torch.tensor([1000.0, 200, 30], dtype=torch.float64)
