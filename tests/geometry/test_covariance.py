@@ -12,7 +12,7 @@ from spoonful.geometry.point_to_plane import point_to_plane
 from spoonful.geometry.similarity import similarity
 from spoonful.geometry.so3 import vee
 
-FITS = 10_000
+FITS = 5000
 QUANTILE = {6: 12.592, 7: 14.067}  # of chi-squared, 95 %
 
 
