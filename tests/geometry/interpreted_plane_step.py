@@ -16,8 +16,10 @@ from spoonful.geometry.kernels import plane_step_triton
 from spoonful.icp import FEWEST, Matches, plane_step
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("spread", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize(
+    ("dtype", "spread"),
+    [(torch.float32, 0.01), (torch.float32, 1.0), (torch.float32, 10.0), (torch.float64, 1.0)],
+)
 def test_the_kernel_takes_the_same_step(dtype, spread, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
     generator = torch.Generator().manual_seed(0)

@@ -81,7 +81,7 @@ def test_the_layer_agrees_with_the_composite(form, start):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_in_single_precision_too(form):
-    *leaves, _ = draw(torch.float32)
+    *leaves, _ = draw(torch.float32, (1,))
     layer = SpoonfulLayer(5, form)
     assert_agrees(lambda *x: layer(*x).poses, leaves, [x.double() for x in leaves])
 
