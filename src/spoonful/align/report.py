@@ -183,7 +183,7 @@ def _notes(found: Aligned, shown: int) -> list[str]:
     notes = [
         "Residual: distance to the nearest other scan's surface; 0 where there is none.",
         "Kept pairs agree with the result, rejected ones contradict it, and unused ones are too "
-        "doubtful.",
+        "doubtful, alone or together.",
     ]
     notes += [f"{name} is a copy of {original}." for name, original in found.copies.items()]
     notes += found.notes

@@ -31,8 +31,8 @@ class PairResult:
         confidence: the probability that the pose is right, without regard to other pairs.
         overlap: the part of the smaller scan that lies on the other one.
         rmse: of the distances to the surface, in the files' unit.
-        status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful), or
-            "between groups".
+        status: "kept", "rejected" (it contradicts the others), "unused" (too doubtful, alone or
+            together with others), or "between groups".
         off: its disagreement with the result, in standard deviations; None between groups.
     """
 
