@@ -530,7 +530,7 @@ def test_a_part_whose_relief_agrees_little_in_several_pairs_is_not_joined_by_the
     assert found.groups == [[0, 1, 2, 3], [4, 5]]
     assert used == inside
     assert doubts == [
-        "scan 4, scan 5 and scan 0, scan 1, scan 2 and 1 more are not joined: walls and floors "
+        "scan 4, scan 5 are not joined with scan 0, scan 1, scan 2 and 1 more: walls and floors "
         "fit, but in 4 pairs only 30% of the other surface agrees"
     ]
     # One pair may have little relief by chance.

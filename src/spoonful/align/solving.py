@@ -89,9 +89,10 @@ def _loose_part(group: Sequence[str], kept: Sequence[Row]) -> _Loose | None:
     if share <= 1 - _RELIEF:
         return None
     part, rest = ([name for name in group if (name in worst) == inside] for inside in (True, False))
+    verb = "is" if len(part) == 1 else "are"
     return _Loose(
         _across(own, worst),
-        f"{listed(part)} and {listed(rest)} are not joined: walls and floors fit, but in "
+        f"{listed(part)} {verb} not joined with {listed(rest)}: walls and floors fit, but in "
         f"{len(_across(likely, worst))} pairs only {1 - share:.0%} of the other surface agrees",
     )
 
