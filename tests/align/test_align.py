@@ -483,6 +483,7 @@ def row_of(edge: Edge, *, overlap: float = 0.5, agreeing: float = 0.6) -> parts.
         "confidence": edge.confidence,
         "overlap": overlap,
         "relief": [1000, int(1000 * agreeing)],
+        "seen": False,
     }
 
 
@@ -533,6 +534,9 @@ def test_a_part_whose_relief_agrees_little_in_several_pairs_is_not_joined_by_the
         "scan 4, scan 5 are not joined with scan 0, scan 1, scan 2 and 1 more: walls and floors "
         "fit, but in 4 pairs only 30% of the other surface agrees"
     ]
+    # Free space would speak against a wrong pair, if the sensors were known.
+    seen = [row | {"seen": True} for row in wrong]
+    assert solve_pairs(inside + seen, index, None)[1].groups == [[0, 1, 2, 3, 4, 5]]
     # One pair may have little relief by chance.
     assert solve_pairs(inside + wrong[:1], index, None)[1].groups == [[0, 1, 2, 3, 4, 5]]
     # Other pairs, which the wrong ones outvoted, then join the part in its place.

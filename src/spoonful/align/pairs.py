@@ -62,8 +62,9 @@ def register_described(job: PairJob) -> Row:
 
     Returns:
         A row with `pose`, the 4x4 between the scans about their centres, in the files' unit;
-        `covariance`, see `covariance_of`; `confidence`, `overlap`, `rmse`; and `relief`, the number
-        of points of relief that come near the other scan, and of those that lie on it.
+        `covariance`, see `covariance_of`; `confidence`, `overlap`, `rmse`; `relief`, the number of
+        points of relief that come near the other scan, and of those that lie on it; and `seen`,
+        whether the positions of both sensors are known.
     """
     source, target = load(job.source), load(job.target)
     scale = torch.tensor(source.edge, dtype=torch.float64)
@@ -93,6 +94,7 @@ def register_described(job: PairJob) -> Row:
         "overlap": fit.share,
         "rmse": rmse,
         "relief": [relief.near, len(relief.points)],
+        "seen": fit.seen,
     }
 
 

@@ -22,9 +22,10 @@ from spoonful.align.places import LIKELY, listed, worst_part
 from spoonful.geometry import Pose
 from spoonful.pipeline.parts import Row
 
-# A part is left out if several pairs hold it, and less of their relief agrees than this. That of
-# one pair can be low by chance, and counts for the pair's confidence.
-_SEVERAL, _RELIEF = 2, 0.37
+# A part is left out if several pairs hold it, and less of their relief agrees than this; than the
+# second number if the positions of the sensors are known, because free space speaks against wrong
+# pairs, too. The relief of one pair can be low by chance, and counts for the pair's confidence.
+_SEVERAL, _RELIEF, _RELIEF_IF_SEEN = 2, 0.37, 0.30
 # If more than this share of the confident pairs contradict the others, places look alike.
 _CONTRADICT = 0.2
 # Then only pairs with this overlap are used.
@@ -81,20 +82,26 @@ def _loose_part(group: Sequence[str], kept: Sequence[Row]) -> _Loose | None:
 
     def disagreement(part: set[str]) -> float:
         pairs = _across(likely, part)
-        near, on = (sum(row["relief"][k] for row in pairs) for k in (0, 1))
-        return 1 - on / near if near and len(pairs) >= _SEVERAL else 0.0
+        least = _RELIEF_IF_SEEN if all(row["seen"] for row in pairs) else _RELIEF
+        return (1 - _agreement(pairs)) / (1 - least) if len(pairs) >= _SEVERAL else 0.0
 
     joins = [(row["source"], row["target"]) for row in likely]
-    worst, share = worst_part(group, joins, disagreement)
-    if share <= 1 - _RELIEF:
+    worst, case = worst_part(group, joins, disagreement)
+    if case <= 1:
         return None
     part, rest = ([name for name in group if (name in worst) == inside] for inside in (True, False))
-    verb = "is" if len(part) == 1 else "are"
+    verb, pairs = "is" if len(part) == 1 else "are", _across(likely, worst)
     return _Loose(
         _across(own, worst),
         f"{listed(part)} {verb} not joined with {listed(rest)}: walls and floors fit, but in "
-        f"{len(_across(likely, worst))} pairs only {1 - share:.0%} of the other surface agrees",
+        f"{len(pairs)} pairs only {_agreement(pairs):.0%} of the other surface agrees",
     )
+
+
+def _agreement(rows: Sequence[Row]) -> float:
+    """The share of all their relief that agrees; 1 if there is none."""
+    near, on = (sum(row["relief"][k] for row in rows) for k in (0, 1))
+    return on / near if near else 1.0
 
 
 def _across(rows: Sequence[Row], part: set[str]) -> list[Row]:
