@@ -10,7 +10,7 @@ import torch
 
 from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
-from spoonful.geometry import Pose
+from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.rivals import (
     AS_GOOD,
@@ -35,12 +35,15 @@ def test_of_nearby_poses_that_fit_as_well_the_most_exact_is_first(score, first):
 
 
 @cache
-def of_two_halves() -> tuple[Search, torch.Tensor]:
-    """A cloud on itself that fits after half a turn, too, and this turn."""
-    half = lumpy(1500, seed=0) + torch.tensor([0.5, 0, 0])
-    around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
-    cloud = Cloud(torch.cat([half, half @ around.double()]))
-    return Search(prepare(cloud, cloud)), around
+def of_equal_parts(count: int = 2) -> tuple[Search, torch.Tensor]:
+    """A cloud on itself that fits after a part of a turn, too, and this turn."""
+    part = lumpy(3000 // count, seed=0) + torch.tensor([0.5, 0, 0])
+    turn = rotation_from_vector(torch.tensor([0.0, 0.0, 2 * torch.pi / count]).double())
+    parts = [part]
+    while len(parts) < count:
+        parts.append(parts[-1] @ turn.mT)
+    cloud = Cloud(torch.cat(parts))
+    return Search(prepare(cloud, cloud)), turn.float()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def of_two_halves() -> tuple[Search, torch.Tensor]:
 def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     agreement, common, score, equal
 ):
-    search, around = of_two_halves()
+    search, around = of_equal_parts(3)
     judged = replace(
         search.measure(Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))),
         agreement=torch.tensor([0.75, agreement]),
@@ -66,8 +69,15 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
 
 
+def test_half_a_turn_that_fits_as_well_is_equal_even_if_no_matches_agree():
+    search, around = of_equal_parts(2)
+    poses = Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))
+    judged = replace(search.measure(poses), score=torch.tensor([1.0, 0.0]))
+    assert rivals_of(search, judged).tolist() == [0.0, 1.0]
+
+
 def test_poses_on_the_way_to_the_same_place_are_no_rivals():
-    search, around = of_two_halves()
+    search, around = of_equal_parts()
     shifts = torch.tensor([[0.0, 0, 0], [3.2, 0, 0], [0.0, 0, 0]])
     judged = search.measure(Pose(torch.stack([torch.eye(3), torch.eye(3), around]), shifts))
     judged = replace(judged, score=torch.tensor([1.0, 0.9, 0.9]))
@@ -76,18 +86,20 @@ def test_poses_on_the_way_to_the_same_place_are_no_rivals():
 
 
 @cache
-def room_turned_by_half(furnished: bool) -> tuple[Search, Judged]:
-    """A room on itself, right and turned: the walls lie on each other both times."""
+def room_turned(furnished: bool, half: bool = True) -> tuple[Search, Judged]:
+    """A room on itself, right and turned by half or a quarter of a turn: the walls always fit."""
     generator = torch.Generator().manual_seed(0)
     walls = torch.rand(6, 750, 3, generator=generator, dtype=torch.float64) - 0.5
     for side, axis, end in zip(walls, (0, 0, 1, 1, 2, 2), (-0.5, 0.5) * 3, strict=True):
         side[:, axis] = end
+    size = torch.tensor([3.0, 2.0, 1.5] if half else [2.5, 2.5, 1.5])
     chest = 0.25 * walls.flatten(0, 1) + torch.tensor([0.25, 0.3, -0.375])
-    room = walls.flatten(0, 1) * torch.tensor([3.0, 2.0, 1.5])
-    rooms = [room, chest * torch.tensor([3.0, 2.0, 1.5])] if furnished else [room]
-    cloud = Cloud(torch.cat(rooms))
+    room = walls.flatten(0, 1) * size
+    cloud = Cloud(torch.cat([room, chest * size] if furnished else [room]))
     search = Search(prepare(cloud, cloud, 0.1))
     around = torch.diag(torch.tensor([-1.0, -1.0, 1.0]))
+    if not half:
+        around = torch.tensor([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     # About the middle of the room; the frame is about the centroid.
     middle = -search.pair.frame.target_center.float() / 0.1
     shifts = torch.stack([torch.zeros(3), middle - around @ middle])
@@ -98,18 +110,24 @@ def room_turned_by_half(furnished: bool) -> tuple[Search, Judged]:
 
 @pytest.mark.parametrize("furnished", [False, True])
 def test_a_rival_that_only_fits_the_walls_is_not_equal(furnished):
-    search, judged = room_turned_by_half(furnished)
+    search, judged = room_turned(furnished)
     judged = replace(judged, score=torch.tensor([1.0, 0.3]))
     found = float(rivals_of(search, judged)[1])
     assert found == pytest.approx(0.3 if furnished else 1.0)
 
 
 @pytest.mark.parametrize(
-    ("furnished", "score", "first"),
-    [(True, 0.6, "right"), (True, 0.4, "turned"), (False, 0.6, "turned")],
+    ("furnished", "half", "score", "first"),
+    [
+        (True, False, 0.6, "right"),
+        (True, False, 0.4, "turned"),  # less than half of the best score
+        (False, False, 0.6, "turned"),
+        (True, True, 0.0, "right"),  # half a turn needs no score
+        (False, True, 0.6, "turned"),
+    ],
 )
-def test_the_furniture_decides_between_poses_that_fit_the_walls(furnished, score, first):
-    search, judged = room_turned_by_half(furnished)
+def test_the_furniture_decides_between_poses_that_fit_the_walls(furnished, half, score, first):
+    search, judged = room_turned(furnished, half)
     judged = replace(judged.select(torch.tensor([1, 0])), score=torch.tensor([1.0, score]))
     found = best_relief_first(search, judged)
     assert found.name[0] == first

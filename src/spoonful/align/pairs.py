@@ -13,7 +13,8 @@ from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
 from spoonful.pipeline.confidence import confidence_of, statistics_of
 from spoonful.pipeline.freedom import freedom_of
-from spoonful.pipeline.gravity import narrowed
+from spoonful.pipeline.gravity import Narrowed, narrowed
+from spoonful.pipeline.halfturns import with_half_turns
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
@@ -75,9 +76,11 @@ def register_described(job: PairJob) -> Row:
         proposals, _ = gather(search, AUTO, None)
         start = None if job.start is None else rigid_pose(job.start, "start")
         proposals += from_start(search, start)
+        level = Narrowed(proposals)
         if job.up is not None:
-            proposals = narrowed(search, proposals, job.up, AUTO, start).proposals
-        judged = most_exact_first(pair, search.judge(proposals))
+            level = narrowed(search, proposals, job.up, AUTO, start)
+        judged = with_half_turns(search, search.judge(level.proposals), level.upright)
+        judged = most_exact_first(pair, judged)
         pose = judged.pose.at(0)
         relief = relief_of(search, pose)
         fit = statistics_of(search, judged, relief, freedom_of(search, pose, relief))

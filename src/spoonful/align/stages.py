@@ -32,7 +32,7 @@ ALL_PAIRS = 30
 SIMILAR = 8
 # Of the rows and the stored scans. Counted up when they or their meaning change, so that no older
 # ones are resumed.
-_FORMAT = 3
+_FORMAT = 4
 
 Progress = Callable[[str, int, int], None]
 J = TypeVar("J", bound=Job)

@@ -3,7 +3,7 @@
 prepare   put both clouds on one grid                             (prepare.py)
 gather    propose poses from feature matches and other methods    (proposers.py)
 judge     refine them, rank them by matches and by surfaces       (search.py)
-compare   the best one with its rivals, on the fine grid          (rivals.py)
+compare   the best one with its rivals, on the fine grid          (halfturns.py, rivals.py)
 polish    point-to-plane ICP, finally on the clouds themselves    (polish.py)
 rate      the motions that remain free, and the confidence        (freedom.py, confidence.py)
 """
@@ -33,7 +33,8 @@ from spoonful.pipeline.confidence import (
     warnings_of,
 )
 from spoonful.pipeline.freedom import Freedom, freedom_of, without_free
-from spoonful.pipeline.gravity import UP, Narrowed, narrowed
+from spoonful.pipeline.gravity import UP, Narrowed, Upright, narrowed
+from spoonful.pipeline.halfturns import with_half_turns
 from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
@@ -158,7 +159,7 @@ def register(
         level = Narrowed(proposals)
         if up is not None:
             level = narrowed(search, proposals, up, names, given)
-        found = ranked(search, level.proposals, start)
+        found = ranked(search, level.proposals, start, level.upright)
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -215,13 +216,17 @@ class Ranked(NamedTuple):
     fit: FitStatistics
 
 
-def ranked(search: Search, proposals: list[Proposal], start: Pose) -> Ranked:
+def ranked(
+    search: Search, proposals: list[Proposal], start: Pose, upright: Upright | None = None
+) -> Ranked:
     """Refine and rank proposals; among equally good poses the one near `start` is first.
 
     `start` is between the clouds. Relief and exactness decide between poses that fit about as well,
-    see `best_relief_first` and `most_exact_first`.
+    see `best_relief_first` and `most_exact_first`; half turns of the best pose are compared as
+    well, see `with_half_turns`.
     """
-    judged = best_relief_first(search, search.judge(proposals))
+    judged = with_half_turns(search, search.judge(proposals), upright)
+    judged = best_relief_first(search, judged)
     judged = _start_first(search, judged, start)
     judged = most_exact_first(search.pair, judged)
     pose = judged.pose.at(0)
@@ -266,8 +271,11 @@ def _reason(search: Search, fit: FitStatistics) -> str:
         f"{fit.agreement:.0%} of the surface agrees where the clouds meet, and "
         f"{fit.exactness:.0%} of the points there are within half a voxel of the other cloud"
     )
-    if fit.rivals and max(fit.rivals) > 0:
-        words += f"; the next best pose that differs has {max(fit.rivals):.0%} of its score"
+    next_best = max(fit.rivals, default=0.0)
+    if next_best > 1:
+        words += "; a pose that differs has a higher score"
+    elif next_best > 0:
+        words += f"; the next best pose that differs has {next_best:.0%} of its score"
     return f"{words}."
 
 

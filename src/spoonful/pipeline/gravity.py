@@ -68,11 +68,13 @@ class Narrowed(NamedTuple):
         proposals: the poses to judge.
         warnings: reasons to doubt `up`, one sentence each.
         notes: what was done, one sentence each.
+        upright: the directions up, if the poses must keep them.
     """
 
     proposals: list[Proposal]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    upright: Upright | None = None
 
 
 def narrowed(
@@ -113,9 +115,9 @@ def narrowed(
             note = f"up auto: {better} than those that bring the largest floors together"
             return Narrowed(proposals, (), (f"{note}, so all poses were considered",))
         why = f"up {up}: {better} than the best upright one; check --up, or leave it out"
-        return Narrowed(own, (why,))
+        return Narrowed(own, (why,), (), upright)
     note = f"up {up}: only poses that tilt the source by less than {_TILT:.0f} degrees considered"
-    return Narrowed(own, (), (note,))
+    return Narrowed(own, (), (note,), upright)
 
 
 def upright_of(up: str, pair: Pair) -> Upright | None:

@@ -79,7 +79,7 @@ def relief_of(search: Search, pose: Pose) -> Relief:
     assert known is not None
     if len(common.points) < FEWEST:
         return Relief(0, 0.0, common.points, common.normals, common)
-    ways, offsets = (part.to(known.device) for part in _large_planes(common))
+    ways, offsets = (part.to(known.device) for part in large_planes(common))
     batch = _one(pose)
 
     def off(points: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def relief_of(search: Search, pose: Pose) -> Relief:
     return Relief(near, len(points) / max(1, near), points, normals, common)
 
 
-def _large_planes(common: Common) -> tuple[Tensor, Tensor]:
+def large_planes(common: Common) -> tuple[Tensor, Tensor]:
     """The unit normals (P, 3) and offsets (P,) of the large planes n . x = offset, largest first.
 
     They are tangent planes of some of the points, then fitted to the points within a voxel.

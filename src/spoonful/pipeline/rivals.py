@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import settle
+from spoonful.pipeline.halfturns import by_half_a_turn
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.relief import ENOUGH, Relief, relief_of
 from spoonful.pipeline.search import Judged, Search
@@ -20,7 +21,7 @@ from spoonful.pipeline.search import Judged, Search
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
-# this much of its score,
+# this much of its score, unless the two differ by half a turn and there is relief to decide,
 _SOME_MATCHES = 0.2
 # and with at most this much less agreement of the relief.
 _SAME_RELIEF = 0.1
@@ -35,11 +36,12 @@ _TOUCHING, _BESIDE = 0.5, 1.5
 def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
-    Only if its relief agrees much better than that of the pose with the best score. That pose then
-    is an equal rival, so the result is doubtful. In `align` doubtful pairs vote, so it does not do
-    this: doors fit other doors.
+    Half turns whose surfaces fit as well need no score. Only if its relief agrees much better than
+    that of the pose with the best score. That pose then is an equal rival, so the result is
+    doubtful. In `align` doubtful pairs vote, so it does not do this: doors fit other doors.
     """
     good = judged.score >= _HALF * judged.score[0]
+    good |= _as_much_surface(judged) & by_half_a_turn(judged.pose, judged.pose.at(0))
     good &= different(search.pair, judged.pose, judged.pose.at(0))
     if not bool(good.any()):
         return judged
@@ -102,11 +104,14 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
     apart = different(search.pair, judged.pose, judged.pose.at(0))
-    equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
-    equal &= (judged.common > _SAME_SURFACE * judged.common[0]) & apart & (ratio < 1)
+    matched = ratio > _SOME_MATCHES
+    equal = matched | by_half_a_turn(judged.pose, judged.pose.at(0))
+    equal &= _as_much_surface(judged) & apart & (ratio < 1)
     if bool(equal.any()):
         first = relief or relief_of(search, judged.pose.at(0))
-        least = first.agreement - _SAME_RELIEF if len(first.points) >= ENOUGH else -1.0
+        known = len(first.points) >= ENOUGH
+        least = first.agreement - _SAME_RELIEF if known else -1.0
+        equal = equal if known else equal & matched
         for k in equal.nonzero().flatten().tolist():
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
@@ -114,6 +119,12 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     if len(near):
         ratio[near] = ratio[near].where(_stay_apart(search, judged.pose, near), 0.0)
     return ratio
+
+
+def _as_much_surface(judged: Judged) -> Tensor:
+    """(H,) bool, the poses whose surfaces fit as well as those of the first."""
+    alike = judged.agreement > judged.agreement[0] - _SAME_AGREEMENT
+    return alike & (judged.common > _SAME_SURFACE * judged.common[0])
 
 
 def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:

@@ -109,6 +109,19 @@ class Judged:
             self.score[keep],
         )
 
+    def plus(self, other: Judged) -> Judged:
+        """These poses and others, best first."""
+        parts = (torch.cat(pair) for pair in zip(self._numbers(), other._numbers(), strict=True))
+        both = Judged(
+            Pose(*(torch.cat(pair) for pair in zip(self.pose, other.pose, strict=True))),
+            self.name + other.name,
+            *parts,
+        )
+        return both.select(both.score.argsort(descending=True, stable=True))
+
+    def _numbers(self) -> tuple[Tensor, ...]:
+        return self.support, self.common, self.agreement, self.through, self.score
+
 
 class Description(NamedTuple):
     """The points and features of one scan that the search needs.

@@ -1,0 +1,53 @@
+"""Half turns of the best pose, which the search need not find."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pipeline.lumps import lumpy
+from pipeline.test_rivals import room_turned
+from spoonful.data.clouds import Cloud
+from spoonful.geometry import Pose, rotation_from_vector
+from spoonful.pipeline.gravity import Upright
+from spoonful.pipeline.halfturns import NAME, by_half_a_turn, with_half_turns
+from spoonful.pipeline.prepare import prepare
+from spoonful.pipeline.rivals import best_relief_first, different
+from spoonful.pipeline.search import Search
+
+
+def test_the_right_pose_is_made_from_the_one_that_is_turned_by_half():
+    search, judged = room_turned(furnished=True)
+    right = judged.pose.at(0)
+    turned = search.measure(judged.pose.at(slice(1, 2)), ("turned",))
+    found = with_half_turns(search, turned)
+    made = torch.tensor([name == NAME for name in found.name])
+    assert bool((made & ~different(search.pair, found.pose, right)).any())
+    assert found.score.tolist() == sorted(found.score.tolist(), reverse=True)
+    best = best_relief_first(search, found)
+    assert not bool(different(search.pair, best.pose, right)[0])
+
+
+def test_half_turns_keep_the_source_upright_if_poses_must():
+    search, judged = room_turned(furnished=True)
+    turned = search.measure(judged.pose.at(slice(1, 2)), ("turned",))
+    for axis, kept in (([0.0, 0, 1], True), ([1.0, 0, 0], False)):
+        up = torch.tensor(axis)
+        found = with_half_turns(search, turned, Upright(up, turned.pose.rotation[0] @ up))
+        same = ~different(search.pair, found.pose, judged.pose.at(0))
+        assert bool(same.any()) == kept
+
+
+def test_a_scan_without_planes_has_no_half_turns():
+    cloud = Cloud(lumpy(2000, seed=0))
+    search = Search(prepare(cloud, cloud))
+    judged = search.measure(Pose.identity(1), ("a",))
+    assert with_half_turns(search, judged) is judged
+
+
+@pytest.mark.parametrize(("degrees", "half"), [(180.0, True), (175.0, True), (150.0, False)])
+def test_half_a_turn_is_one_about_any_axis(degrees, half):
+    axis = torch.nn.functional.normalize(torch.tensor([0.3, -0.5, 0.8]), dim=0)
+    turn = torch.deg2rad(torch.tensor(degrees)) * axis
+    pose = Pose(rotation_from_vector(turn[None]), torch.zeros(1, 3))
+    assert by_half_a_turn(pose, Pose.identity()).tolist() == [half]
