@@ -12,6 +12,7 @@ from pipeline.lumps import lumpy
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.prepare import prepare
+from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
     AS_GOOD,
     best_relief_first,
@@ -69,11 +70,15 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
 
 
-def test_half_a_turn_that_fits_as_well_is_equal_even_if_no_matches_agree():
+def test_half_a_turn_is_equal_without_matches_if_no_less_of_its_relief_agrees():
     search, around = of_equal_parts(2)
     poses = Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))
-    judged = replace(search.measure(poses), score=torch.tensor([1.0, 0.0]))
-    assert rivals_of(search, judged).tolist() == [0.0, 1.0]
+    judged = replace(search.measure(poses, ("a", "b")), score=torch.tensor([1.0, 0.0]))
+    more = [relief_of(search, poses.at(k)).agreement for k in (0, 1)]
+    for order in ([0, 1], [1, 0]):
+        found = replace(judged.select(torch.tensor(order)), score=judged.score)
+        equal = more[order[1]] > more[order[0]]
+        assert rivals_of(search, found).tolist() == [0.0, 1.0 if equal else 0.0]
 
 
 def test_poses_on_the_way_to_the_same_place_are_no_rivals():

@@ -35,6 +35,7 @@ def main() -> None:
     try:  # also while modules are being imported
         command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
         extra, modules = NEEDS.get(command, ("cli", ()))
+        modules = () if {"-h", "--help"} & {*sys.argv} else modules
         needed = ("typer", "rich", "numpy", *modules)
         require_all(needed, extra=extra, why=f"spoonful {command}".strip())
         from spoonful.cli.app import run

@@ -21,10 +21,13 @@ from spoonful.pipeline.search import Judged, Search
 AS_GOOD = 0.7
 # So does one with this much of its common surface, at most this much less agreement,
 _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
-# this much of its score, unless the two differ by half a turn and there is relief to decide,
+# this much of its score,
 _SOME_MATCHES = 0.2
 # and with at most this much less agreement of the relief.
 _SAME_RELIEF = 0.1
+# Half a turn needs no matches, and only this much of the common surface, and at most this much less
+# agreement, if no less of the relief agrees: the sensors may have seen opposite sides of things.
+_TURNED_SURFACE, _TURNED_AGREEMENT = 0.85, 0.1
 # A pose with this much of the best score goes first if its relief agrees by this much more.
 _HALF, _MORE_RELIEF = 0.5, 0.2
 # Steps of ICP after which equal poses are compared once more.
@@ -36,12 +39,12 @@ _TOUCHING, _BESIDE = 0.5, 1.5
 def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
-    Half turns whose surfaces fit as well need no score. Only if its relief agrees much better than
+    Half turns need no score, see `_turned`. Only if its relief agrees much better than
     that of the pose with the best score. That pose then is an equal rival, so the result is
     doubtful. In `align` doubtful pairs vote, so it does not do this: doors fit other doors.
     """
     good = judged.score >= _HALF * judged.score[0]
-    good |= _as_much_surface(judged) & by_half_a_turn(judged.pose, judged.pose.at(0))
+    good |= _turned(judged)
     good &= different(search.pair, judged.pose, judged.pose.at(0))
     if not bool(good.any()):
         return judged
@@ -104,15 +107,17 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
     apart = different(search.pair, judged.pose, judged.pose.at(0))
-    matched = ratio > _SOME_MATCHES
-    equal = matched | by_half_a_turn(judged.pose, judged.pose.at(0))
-    equal &= _as_much_surface(judged) & apart & (ratio < 1)
+    equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
+    equal &= judged.common > _SAME_SURFACE * judged.common[0]
+    turned = _turned(judged) & ~equal
+    equal = (equal | turned) & apart & (ratio < 1)
     if bool(equal.any()):
         first = relief or relief_of(search, judged.pose.at(0))
         known = len(first.points) >= ENOUGH
-        least = first.agreement - _SAME_RELIEF if known else -1.0
-        equal = equal if known else equal & matched
+        equal = equal if known else equal & ~turned
         for k in equal.nonzero().flatten().tolist():
+            less = 0.0 if turned[k] else _SAME_RELIEF
+            least = first.agreement - less if known else -1.0
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
     near = (ratio >= AS_GOOD).nonzero().flatten()
@@ -121,10 +126,11 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     return ratio
 
 
-def _as_much_surface(judged: Judged) -> Tensor:
-    """(H,) bool, the poses whose surfaces fit as well as those of the first."""
-    alike = judged.agreement > judged.agreement[0] - _SAME_AGREEMENT
-    return alike & (judged.common > _SAME_SURFACE * judged.common[0])
+def _turned(judged: Judged) -> Tensor:
+    """(H,) bool, which poses are half turns of the first whose surfaces fit nearly as well."""
+    found = by_half_a_turn(judged.pose, judged.pose.at(0))
+    found &= judged.agreement > judged.agreement[0] - _TURNED_AGREEMENT
+    return found & (judged.common > _TURNED_SURFACE * judged.common[0])
 
 
 def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:
