@@ -82,7 +82,7 @@ def example(key: str, pair: Pair) -> Example:
     with torch.no_grad():
         search = Search(prepare(pair.source, pair.target))
         proposals = gather(search, AUTO, None)[0] + from_start(search, None)
-        found = ranked(search, proposals, Pose.identity(dtype=torch.float64))
+        found = ranked(search, proposals)
         # The pose that `register` returns.
         frame, generator = search.pair.frame, torch.Generator().manual_seed(0)
         points, onto = frame.source_in(pair.source.points), frame.target_in(pair.target.points)

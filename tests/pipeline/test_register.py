@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.lumps import lumpy, off_by, view
 from spoonful.cli.demo import built_in_pair
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
-from spoonful.geometry import Pose, random_rotation
+from spoonful.geometry import Pose, random_rotation, rotation_from_vector
 from spoonful.pipeline import METHODS, read_pose, register
 from spoonful.pipeline.confidence import FitStatistics, warnings_of
 from spoonful.pipeline.freedom import Freedom
@@ -122,6 +123,15 @@ def test_an_init_that_is_right_is_taken(scans, given):
     assert found.method == "icp"
     assert off_by(found.pose, truth)[0] < 1.0
     assert torch.allclose(found.poses["start"].matrix(), start.matrix())
+
+
+@pytest.mark.parametrize(("degrees", "far"), [(5.0, False), (90.0, True)])
+def test_a_result_far_from_the_initial_pose_has_a_warning(scans, degrees, far):
+    source, target, truth = scans
+    turn = rotation_from_vector(torch.tensor([0, 0, math.radians(degrees)]).double())
+    found = register(source, target, init=Pose(turn, torch.zeros(3).double()).compose(truth))
+    assert off_by(found.pose, truth)[0] < 1.0
+    assert any("initial pose" in warning for warning in found.warnings) == far
 
 
 def test_icp_from_the_wrong_start_is_doubted(scans):

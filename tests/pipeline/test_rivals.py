@@ -19,6 +19,7 @@ from spoonful.pipeline.rivals import (
     different,
     most_exact_first,
     rivals_of,
+    start_first,
 )
 from spoonful.pipeline.search import Judged, Search
 
@@ -139,3 +140,14 @@ def test_the_furniture_decides_between_poses_that_fit_the_walls(furnished, half,
     assert sorted(found.name) == ["right", "turned"]
     if first == "right":
         assert rivals_of(search, found)[1] >= AS_GOOD
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("furnished", [True, False])
+def test_the_pose_near_the_initial_one_goes_first_without_matches_if_it_fits(given, furnished):
+    search, judged = room_turned(furnished)
+    judged = replace(judged, score=torch.tensor([1.0, 0.0]))
+    start = search.pair.frame.pose_out(judged.pose.at(1)) if given else None
+    found = start_first(search, judged, start)
+    assert found.name[0] == ("turned" if given and not furnished else "right")
+    assert (rivals_of(search, found) >= AS_GOOD).tolist() == [False, found.name[0] == "turned"]

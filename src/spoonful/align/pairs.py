@@ -14,13 +14,13 @@ from spoonful.inputs import rigid_pose
 from spoonful.pipeline.confidence import confidence_of, statistics_of
 from spoonful.pipeline.freedom import freedom_of
 from spoonful.pipeline.gravity import Narrowed, narrowed
-from spoonful.pipeline.halfturns import with_half_turns
+from spoonful.pipeline.lookalikes import with_lookalikes
 from spoonful.pipeline.parts import Row
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.proposers import AUTO, from_start, gather
 from spoonful.pipeline.relief import relief_of
-from spoonful.pipeline.rivals import most_exact_first
+from spoonful.pipeline.rivals import most_exact_first, start_first
 from spoonful.pipeline.search import Search
 
 # Less confident poses than this are not polished: the graph does not use them.
@@ -79,7 +79,9 @@ def register_described(job: PairJob) -> Row:
         level = Narrowed(proposals)
         if job.up is not None:
             level = narrowed(search, proposals, job.up, AUTO, start)
-        judged = with_half_turns(search, search.judge(level.proposals), level.upright)
+        judged = with_lookalikes(search, search.judge(level.proposals), level.upright)
+        if start is not None:
+            judged = start_first(search, judged, start)
         judged = most_exact_first(pair, judged)
         pose = judged.pose.at(0)
         relief = relief_of(search, pose)

@@ -3,7 +3,7 @@
 prepare   put both clouds on one grid                             (prepare.py)
 gather    propose poses from feature matches and other methods    (proposers.py)
 judge     refine them, rank them by matches and by surfaces       (search.py)
-compare   the best one with its rivals, on the fine grid          (halfturns.py, rivals.py)
+compare   the best one with its rivals, on the fine grid          (lookalikes.py, rivals.py)
 polish    point-to-plane ICP, finally on the clouds themselves    (polish.py)
 rate      the motions that remain free, and the confidence        (freedom.py, confidence.py)
 """
@@ -34,18 +34,16 @@ from spoonful.pipeline.confidence import (
 )
 from spoonful.pipeline.freedom import Freedom, freedom_of, without_free
 from spoonful.pipeline.gravity import UP, Narrowed, Upright, narrowed
-from spoonful.pipeline.halfturns import with_half_turns
 from spoonful.pipeline.inputs import as_cloud
+from spoonful.pipeline.lookalikes import with_lookalikes
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
 from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
 from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
-    AS_GOOD,
     best_relief_first,
-    different,
     most_exact_first,
-    rivals_of,
+    start_first,
 )
 from spoonful.pipeline.scale import register_scaled
 from spoonful.pipeline.search import TOLERANCE, Judged, Proposal, Search
@@ -58,6 +56,8 @@ _TARGET_POINTS = 200_000
 # and of the source for measuring it.
 _MEASURE_POINTS = 20_000
 _MATCHES_SHOWN = 400
+# Half of the source's points this far away, over its size, are far from the initial pose.
+_FAR = 0.3
 _CANDIDATES_SHOWN = 8
 
 
@@ -159,7 +159,7 @@ def register(
         level = Narrowed(proposals)
         if up is not None:
             level = narrowed(search, proposals, up, names, given)
-        found = ranked(search, level.proposals, start, level.upright)
+        found = ranked(search, level.proposals, given, level.upright)
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -170,6 +170,9 @@ def register(
         some = some_of(points, _MEASURE_POINTS, generator).to(where)
         inliers, rmse = _measure(some, onto, final)
         placed = pair.frame.pose_out(judged.pose)
+        warnings = [*warnings_of(pair, fit, found.freedom, sizes), *level.warnings]
+        if given is not None:
+            warnings += _far_from(given, pose, clouds[0].points)
 
     return Alignment(
         pose=pose,
@@ -195,7 +198,7 @@ def register(
         radius=pair.voxel,
         overlap=fit.share,
         confidence=confidence_of(fit),
-        warnings=(*warnings_of(pair, fit, found.freedom, sizes), *level.warnings),
+        warnings=tuple(warnings),
         seconds=time.perf_counter() - began,
         units_hint=units_hint(sizes),
         matches=_matches(pair, search, final),
@@ -217,17 +220,21 @@ class Ranked(NamedTuple):
 
 
 def ranked(
-    search: Search, proposals: list[Proposal], start: Pose, upright: Upright | None = None
+    search: Search,
+    proposals: list[Proposal],
+    given: Pose | None = None,
+    upright: Upright | None = None,
 ) -> Ranked:
-    """Refine and rank proposals; among equally good poses the one near `start` is first.
+    """Refine and rank proposals.
 
-    `start` is between the clouds. Relief and exactness decide between poses that fit about as well,
-    see `best_relief_first` and `most_exact_first`; half turns of the best pose are compared as
-    well, see `with_half_turns`.
+    Relief and exactness decide between poses that fit about as well, see `best_relief_first` and
+    `most_exact_first`; look-alikes of the best pose are compared as well, see `with_lookalikes`.
+    If several poses fit equally well, one near `given` is first, the user's initial pose between
+    the clouds; without it one near the identity.
     """
-    judged = with_half_turns(search, search.judge(proposals), upright)
+    judged = with_lookalikes(search, search.judge(proposals), upright)
     judged = best_relief_first(search, judged)
-    judged = _start_first(search, judged, start)
+    judged = start_first(search, judged, given)
     judged = most_exact_first(search.pair, judged)
     pose = judged.pose.at(0)
     relief = relief_of(search, pose)
@@ -235,15 +242,16 @@ def ranked(
     return Ranked(judged, freedom, statistics_of(search, judged, relief, freedom))
 
 
-def _start_first(search: Search, judged: Judged, start: Pose) -> Judged:
-    """Put poses near the start first among equally good ones, for symmetric objects."""
-    pair = search.pair
-    home = ~different(pair, judged.pose, pair.frame.pose_in(start))
-    if not bool(home[1:].any()):
-        return judged
-    alike = rivals_of(search, judged) >= AS_GOOD
-    alike[0] = True
-    return judged.select((~(alike & home)).int().argsort(stable=True))
+def _far_from(given: Pose, pose: Pose, points: Tensor) -> list[str]:
+    """A warning if the pose moves points (N, 3) far from where the user's initial pose does."""
+    points = points.double()
+    away = float((given.apply(points) - pose.apply(points)).norm(dim=-1).median())
+    if away < _FAR * size_of(points):
+        return []
+    return [
+        f"far from the initial pose: half of the source's points are {away:.3g} or more away from "
+        "where it puts them; --method icp stays near it"
+    ]
 
 
 def _sizes(clouds: tuple[Cloud, Cloud]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import settle
-from spoonful.pipeline.halfturns import by_half_a_turn
+from spoonful.pipeline.lookalikes import slid_or_turned
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.relief import ENOUGH, Relief, relief_of
 from spoonful.pipeline.search import Judged, Search
@@ -25,9 +25,9 @@ _SAME_SURFACE, _SAME_AGREEMENT = 0.9, 0.02
 _SOME_MATCHES = 0.2
 # and with at most this much less agreement of the relief.
 _SAME_RELIEF = 0.1
-# Half a turn needs no matches, and only this much of the common surface, and at most this much less
+# A look-alike needs no matches, only this much of the common surface, and at most this much less
 # agreement, if no less of the relief agrees: the sensors may have seen opposite sides of things.
-_TURNED_SURFACE, _TURNED_AGREEMENT = 0.85, 0.1
+_ALIKE_SURFACE, _ALIKE_AGREEMENT = 0.85, 0.1
 # A pose with this much of the best score goes first if its relief agrees by this much more.
 _HALF, _MORE_RELIEF = 0.5, 0.2
 # Steps of ICP after which equal poses are compared once more.
@@ -39,12 +39,12 @@ _TOUCHING, _BESIDE = 0.5, 1.5
 def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
-    Half turns need no score, see `_turned`. Only if its relief agrees much better than
-    that of the pose with the best score. That pose then is an equal rival, so the result is
-    doubtful. In `align` doubtful pairs vote, so it does not do this: doors fit other doors.
+    Look-alikes need no score, see `_look_alike`. Only if its relief agrees much better than that of
+    the pose with the best score. That pose then is an equal rival, so the result is doubtful. In
+    `align` doubtful pairs vote, so it does not do this: doors fit other doors.
     """
     good = judged.score >= _HALF * judged.score[0]
-    good |= _turned(judged)
+    good |= _look_alike(judged)
     good &= different(search.pair, judged.pose, judged.pose.at(0))
     if not bool(good.any()):
         return judged
@@ -63,6 +63,26 @@ def _first(judged: Judged, best: int) -> Judged:
     """The same poses with one of them moved to the front."""
     rest = [k for k in range(len(judged.score)) if k != best]
     return judged.select(torch.tensor([best, *rest], device=judged.score.device))
+
+
+def start_first(search: Search, judged: Judged, given: Pose | None) -> Judged:
+    """Put a pose near the start first, if it fits as well as the best one.
+
+    The start is `given`, the user's initial pose between the clouds, or else the clouds as they
+    are. A user knows more than matches do: near `given` a pose needs no matches. The pose that was
+    first then is an equal rival, so the result is doubtful.
+    """
+    start = Pose.identity(dtype=torch.float64) if given is None else given
+    home = ~different(search.pair, judged.pose, search.pair.frame.pose_in(start))
+    if bool(home[0]) or not bool(home.any()):
+        return judged
+    alike = rivals_of(search, judged) >= AS_GOOD
+    if given is not None:
+        least = _relief(search, judged, 0) - _SAME_RELIEF
+        for k in (home & _fit_nearly(judged) & ~alike).nonzero().flatten().tolist():
+            alike[k] = _relief(search, judged, k) >= least
+    found = (alike & home).nonzero().flatten().tolist()
+    return _first(judged, found[0]) if found else judged
 
 
 def most_exact_first(pair: Pair, judged: Judged) -> Judged:
@@ -109,14 +129,14 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     apart = different(search.pair, judged.pose, judged.pose.at(0))
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
     equal &= judged.common > _SAME_SURFACE * judged.common[0]
-    turned = _turned(judged) & ~equal
-    equal = (equal | turned) & apart & (ratio < 1)
+    alike = _look_alike(judged) & ~equal
+    equal = (equal | alike) & apart & (ratio < 1)
     if bool(equal.any()):
         first = relief or relief_of(search, judged.pose.at(0))
         known = len(first.points) >= ENOUGH
-        equal = equal if known else equal & ~turned
+        equal = equal if known else equal & ~alike
         for k in equal.nonzero().flatten().tolist():
-            less = 0.0 if turned[k] else _SAME_RELIEF
+            less = 0.0 if alike[k] else _SAME_RELIEF
             least = first.agreement - less if known else -1.0
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
@@ -126,11 +146,15 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     return ratio
 
 
-def _turned(judged: Judged) -> Tensor:
-    """(H,) bool, which poses are half turns of the first whose surfaces fit nearly as well."""
-    found = by_half_a_turn(judged.pose, judged.pose.at(0))
-    found &= judged.agreement > judged.agreement[0] - _TURNED_AGREEMENT
-    return found & (judged.common > _TURNED_SURFACE * judged.common[0])
+def _look_alike(judged: Judged) -> Tensor:
+    """(H,) bool, which are slides or half turns of the first that fit nearly as well."""
+    return slid_or_turned(judged.pose, judged.pose.at(0)) & _fit_nearly(judged)
+
+
+def _fit_nearly(judged: Judged) -> Tensor:
+    """(H,) bool, at which poses the surfaces fit nearly as well as at the first."""
+    found = judged.agreement > judged.agreement[0] - _ALIKE_AGREEMENT
+    return found & (judged.common > _ALIKE_SURFACE * judged.common[0])
 
 
 def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:

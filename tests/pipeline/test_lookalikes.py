@@ -1,16 +1,17 @@
-"""Half turns of the best pose, which the search need not find."""
+"""Half turns and slides of the best pose, which the search need not find."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from pipeline.floors import column, floor
 from pipeline.lumps import lumpy
 from pipeline.test_rivals import room_turned
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.gravity import Upright
-from spoonful.pipeline.halfturns import NAME, by_half_a_turn, with_half_turns
+from spoonful.pipeline.lookalikes import NAME, slid_or_turned, with_lookalikes
 from spoonful.pipeline.prepare import prepare
 from spoonful.pipeline.rivals import best_relief_first, different
 from spoonful.pipeline.search import Search
@@ -20,7 +21,7 @@ def test_the_right_pose_is_made_from_the_one_that_is_turned_by_half():
     search, judged = room_turned(furnished=True)
     right = judged.pose.at(0)
     turned = search.measure(judged.pose.at(slice(1, 2)), ("turned",))
-    found = with_half_turns(search, turned)
+    found = with_lookalikes(search, turned)
     made = torch.tensor([name == NAME for name in found.name])
     assert bool((made & ~different(search.pair, found.pose, right)).any())
     assert found.score.tolist() == sorted(found.score.tolist(), reverse=True)
@@ -33,21 +34,32 @@ def test_half_turns_keep_the_source_upright_if_poses_must():
     turned = search.measure(judged.pose.at(slice(1, 2)), ("turned",))
     for axis, kept in (([0.0, 0, 1], True), ([1.0, 0, 0], False)):
         up = torch.tensor(axis)
-        found = with_half_turns(search, turned, Upright(up, turned.pose.rotation[0] @ up))
+        found = with_lookalikes(search, turned, Upright(up, turned.pose.rotation[0] @ up))
         same = ~different(search.pair, found.pose, judged.pose.at(0))
         assert bool(same.any()) == kept
 
 
-def test_a_scan_without_planes_has_no_half_turns():
+def test_the_right_pose_is_made_from_one_that_has_slid_by_a_column():
+    cloud = floor(*(column(x, y) for x in (0.5, 1.5, 2.5, 3.5) for y in (1.0, 3.0)))
+    search = Search(prepare(cloud, cloud, 0.08))
+    slid = Pose(torch.eye(3)[None], torch.tensor([[1 / 0.08, 0, 0]]))
+    found = with_lookalikes(search, search.measure(slid, ("slid",)))
+    same = ~different(search.pair, found.pose, Pose.identity())
+    assert [found.name[k] for k in same.nonzero().flatten().tolist()] == [NAME]
+
+
+def test_a_scan_without_planes_has_no_look_alikes():
     cloud = Cloud(lumpy(2000, seed=0))
     search = Search(prepare(cloud, cloud))
     judged = search.measure(Pose.identity(1), ("a",))
-    assert with_half_turns(search, judged) is judged
+    assert with_lookalikes(search, judged) is judged
 
 
-@pytest.mark.parametrize(("degrees", "half"), [(180.0, True), (175.0, True), (150.0, False)])
-def test_half_a_turn_is_one_about_any_axis(degrees, half):
+@pytest.mark.parametrize(
+    ("degrees", "alike"), [(180.0, True), (175.0, True), (150.0, False), (30.0, False), (5.0, True)]
+)
+def test_half_a_turn_is_one_about_any_axis_and_a_slide_hardly_turns(degrees, alike):
     axis = torch.nn.functional.normalize(torch.tensor([0.3, -0.5, 0.8]), dim=0)
     turn = torch.deg2rad(torch.tensor(degrees)) * axis
     pose = Pose(rotation_from_vector(turn[None]), torch.zeros(1, 3))
-    assert by_half_a_turn(pose, Pose.identity()).tolist() == [half]
+    assert slid_or_turned(pose, Pose.identity()).tolist() == [alike]
