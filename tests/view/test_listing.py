@@ -79,3 +79,14 @@ def test_a_click_on_a_columns_head_sorts_by_it(browser: Chromium, tmp_path: Path
     assert click(2) == (["pair 9", "pair 1", "pair 10"], "descending")
     assert click(1) == (["pair 10", "pair 9", "pair 1"], "ascending")
     assert browser.problems == []
+
+
+def test_on_a_phone_sentences_stay_in_view_while_the_table_moves(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    browser.open(written(tmp_path / "a.html"), width=400)
+    for moved in (0, 300):
+        browser.evaluate(f"document.querySelector('.list').scrollLeft = {moved}")
+        box = browser.evaluate("document.querySelector('td.sentences').getBoundingClientRect()")
+        assert 0 <= box["left"] < box["right"] <= 400
+        assert box["height"] < 30  # "it broke" has a line of its own

@@ -19,7 +19,7 @@ WIDTHS = {
     "words": "minmax(0, 1fr)",
     "mark": "6.6rem",
     "number": "5.6rem",
-    "sentences": "minmax(0, 2.4fr)",
+    "sentences": "minmax(0, var(--sentences, 2.4fr))",
 }
 _SORTED = ' aria-sort="ascending"'
 
