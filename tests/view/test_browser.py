@@ -213,6 +213,24 @@ def test_a_check_box_hides_its_cloud(browser: Chromium, page: Path) -> None:
     assert seen["blue"] > 1000
 
 
+def test_the_list_of_clouds_breaks_no_name_beside_a_long_count(
+    browser: Chromium, tmp_path: Path, pair: dict[str, Any]
+) -> None:
+    source, target = pair["layers"]
+    colors = torch.zeros(600, 3)
+    source = replace(source, name="scan-1.ply", values=torch.ones(600), colors=colors)
+    target = replace(target, name="scan-2.ply", total=1_204_113)
+    pair["layers"] = [replace(source, total=604_113), target]
+    path = write_page(tmp_path / "long.html", **pair, scale=ColorScale("residual"))
+    for width in (1400, 1000):
+        browser.open(path, width=width)
+        parts = "[...document.querySelectorAll('.layer :is(.name, .count)')]"
+        for height in browser.evaluate(f"{parts}.map(part => part.offsetHeight)"):
+            assert 10 < height < 30
+        room = "(list => list.clientWidth - list.scrollWidth)(document.getElementById('layers'))"
+        assert browser.evaluate(room) >= 0
+
+
 def test_lines_stretch_until_the_source_arrives(
     browser: Chromium, tmp_path: Path, pair: dict[str, Any]
 ) -> None:
