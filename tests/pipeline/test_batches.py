@@ -279,6 +279,18 @@ def test_a_report_that_cannot_be_written_keeps_the_pose(
     assert row["message"] == f"no report: {tmp_path / 'a.html'}: No space left on device"
 
 
+def test_a_missing_file_is_named_as_register_names_it(tmp_path: Path) -> None:
+    there, gone = tmp_path / "a.xyz", tmp_path / "gone.xyz"
+    write_cloud(there, Cloud(box()))
+    for pair in (
+        Request(str(gone), str(there)),
+        Request(str(there), str(gone)),
+        Request(str(there), str(there), init=str(gone)),
+    ):
+        with pytest.raises(FileNotFoundError, match=r"gone\.xyz: no such file$"):
+            register_pair(pair)
+
+
 @pytest.mark.slow
 def test_a_spreadsheet_runs_no_cell_of_the_results(tmp_path: Path, notes: Path) -> None:
     pairs = named(notes, "=1+1", "@wrong", "-a", "+b", "a-b")

@@ -24,12 +24,12 @@ from spoonful.cli.register import (
     UpAxis,
     Voxel,
     asked,
-    check_inputs,
 )
 from spoonful.pipeline.alignment import share_text
 from spoonful.pipeline.batches import RESULTS, read_pairs, register_pairs
 from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.parts import Row
+from spoonful.pipeline.runner import check_inputs
 from spoonful.training.schedule import duration
 
 # Pairs of each status that are named at the end.

@@ -25,7 +25,7 @@ from spoonful.data.clouds.formats import format_of
 from spoonful.files import check_page
 from spoonful.pipeline import METHODS
 from spoonful.pipeline.lengths import UNITS
-from spoonful.pipeline.runner import Request, run
+from spoonful.pipeline.runner import Request, check_inputs, run
 
 DOUBTFUL = 3
 # Coordinates beyond this, in any unit, are probably those of a map.
@@ -172,15 +172,6 @@ def asked(**options: Any) -> Request:
         return Request(**options)
     except ValueError as error:
         raise ValueError(f"--{error}") from None
-
-
-def check_inputs(*paths: Path | None) -> None:
-    """Raise if a file to read is missing or a folder."""
-    for path in paths:
-        if path is not None and not path.exists():
-            raise FileNotFoundError(f"{path}: no such file")
-        if path is not None and path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder: give the name of a file in it")
 
 
 def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:

@@ -178,6 +178,7 @@ def run(request: Request, tell: Callable[[str, int, int], object] | None = None)
         stage(name)
         return read(path, drop_nonfinite=True, fields=fields, tell=partial(stage, name))
 
+    check_inputs(*(Path(path) for path in (request.source, request.target, request.init) if path))
     # The other columns of the source, such as intensity, are wanted only if it is written.
     source = load(request.source, "reading the source", fields=bool(request.output))
     target = load(request.target, "reading the target")
@@ -236,6 +237,15 @@ def run(request: Request, tell: Callable[[str, int, int], object] | None = None)
             except Exception as error:
                 failures[name] = error
     return Outputs(alignment, alignment.summary(**about), written, not_kept, failures)
+
+
+def check_inputs(*paths: Path | None) -> None:
+    """Raise if a file to read is missing or a folder."""
+    for path in paths:
+        if path is not None and not path.exists():
+            raise FileNotFoundError(f"{path}: no such file")
+        if path is not None and path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder: give the name of a file in it")
 
 
 def point_of(text: str) -> Tensor:
