@@ -881,3 +881,26 @@ def test_the_command_refuses_bad_input_with_one_line(
     write_cloud(scan, Cloud(torch.rand(50, 3)))
     assert run(["align", str(scan), "--out", str(tmp_path / "out"), *options]) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--fixed", "three", "--fixed must be one of the scans, got three"),
+        ("--workers", "0", "--workers must be at least 1"),
+        ("--out", ".", "--out must not contain the scans"),
+    ],
+)
+def test_errors_of_the_library_name_the_option(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    value: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.ply", "two.ply"):
+        write_cloud(tmp_path / name, Cloud(torch.rand(50, 3)))
+    assert run(["align", "one.ply", "two.ply", "--out", "out", option, value]) == 2
+    assert words in capsys.readouterr().err

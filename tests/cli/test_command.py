@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spoonful.cli import data, main, models
-from spoonful.cli.app import app, run
+from spoonful.cli.app import app, as_typed, run
 from spoonful.data import synthetic
 from spoonful.training import shipped
 
@@ -68,6 +68,21 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(capsys):
     error = capsys.readouterr().err.strip()
     assert error.count("\n") == 0
     assert error.startswith("error: no benchmark named 'nonsense'; there are: ")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("out must be a folder", "--out must be a folder"),
+        ("batch_size must be at least 1", "--batch-size must be at least 1"),
+        ("init and scale='auto' cannot be used", "--init and --scale='auto' cannot be used"),
+        ("voxel 0.1 is too small", "voxel 0.1 is too small"),  # chosen, not typed
+        ("a.ply: the file is empty", "a.ply: the file is empty"),
+    ],
+)
+def test_errors_name_options_as_they_were_typed(message, shown):
+    words = ["a.ply", "--out", "a", "--batch-size=0", "--init", "p.txt", "--scale", "auto"]
+    assert as_typed(message, words) == shown
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -161,7 +161,7 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             traceback.print_exc()
         else:
-            message = _line(error)
+            message = as_typed(_line(error), rest)
             # A message may have brackets, as in pip install 'spoonful[data]'.
             line = f"[red]error:[/red] {escape(message)}"
             console = Console(stderr=True)
@@ -177,3 +177,18 @@ def _line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return printable(f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}")
     return printable(" ".join(str(error).split())) or type(error).__name__
+
+
+def as_typed(message: str, arguments: Sequence[str]) -> str:
+    """The message with options as they were typed: the library says "out must", without dashes.
+
+    >>> as_typed("out must be a folder, and a is a file", ["align", "scans", "--out", "a"])
+    '--out must be a folder, and a is a file'
+    """
+    typed = {word.partition("=")[0] for word in arguments}
+
+    def option(found: re.Match[str]) -> str:
+        name = f"--{found[0].replace('_', '-')}"
+        return name if name in typed else found[0]
+
+    return re.sub(r"^\w+(?= )|\b\w+(?==')", option, message)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -23,13 +23,12 @@ from spoonful.cli.register import (
     Unit,
     UpAxis,
     Voxel,
-    asked,
 )
 from spoonful.pipeline.alignment import share_text
 from spoonful.pipeline.batches import RESULTS, read_pairs, register_pairs
 from spoonful.pipeline.overview import OVERVIEW
 from spoonful.pipeline.parts import Row
-from spoonful.pipeline.runner import check_inputs
+from spoonful.pipeline.runner import Request, check_inputs
 from spoonful.training.schedule import duration
 
 # Pairs of each status that are named at the end.
@@ -73,11 +72,11 @@ def batch_command(
       spoonful batch pairs.csv --out results --workers 8 --timeout 90s
     """
     check_inputs(pairs)
-    options = {
+    options: dict[str, Any] = {
         "method": method, "voxel": voxel, "unit": unit, "scale": scale, "up": up, "seed": seed,
         "device": device,
     }  # fmt: skip
-    asked(source="", target="", **options)
+    Request(source="", target="", **options)  # checks them before the table is read
     limit = None if timeout is None else duration(timeout, "--timeout")
     requests = read_pairs(pairs, **options)
     folder = out / "reports" if reports else None

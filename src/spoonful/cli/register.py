@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -114,7 +114,7 @@ def register_command(
         )
     check_inputs(source, target, init)
     _check_outputs({"-o": output, "--pose": pose, "--report": report}, (source, target, init))
-    request = asked(
+    request = Request(
         source=str(source),
         target=str(target),
         init=str(init or ""),
@@ -164,14 +164,6 @@ def register_command(
         raise next(iter(outputs.failures.values()))
     if not found.confident:
         raise typer.Exit(DOUBTFUL)
-
-
-def asked(**options: Any) -> Request:
-    """The request that was typed; errors name the option as it is typed."""
-    try:
-        return Request(**options)
-    except ValueError as error:
-        raise ValueError(f"--{error}") from None
 
 
 def _check_outputs(outputs: dict[str, Path | None], inputs: Sequence[Path | None]) -> None:
