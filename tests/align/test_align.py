@@ -596,8 +596,10 @@ def test_doubts_name_the_smaller_of_two_parts_that_most_pairs_do_not_join() -> N
 
 
 def test_doubts_name_pairs_whose_sizes_differ_too_much() -> None:
-    assert "1 pair was not tried" in doubts_of([["a"], ["b"]], [], {}, skipped=1)[1]
-    assert len(doubts_of([["a", "b"]], [], {}, skipped=1)) == 0
+    pairs = [("a", "e"), ("b", "e"), ("c", "e"), ("d", "e")]
+    _, doubt = doubts_of([["a", "b", "c", "d"], ["e"]], [], {}, skipped=pairs)
+    assert doubt.startswith("pairs not tried: a with e, b with e, c with e and 1 more, because")
+    assert doubts_of([["a", "b"]], [], {}, skipped=pairs) == []
 
 
 def test_a_lone_scan_of_any_size_does_not_stop_the_output(tmp_path: Path) -> None:
@@ -614,7 +616,7 @@ def test_a_lone_scan_of_any_size_does_not_stop_the_output(tmp_path: Path) -> Non
         pairs=[],
         unreadable={},
         copies={},
-        skipped=0,
+        skipped=[],
         spacing=0.01,
         doubts=[],
         notes=[],

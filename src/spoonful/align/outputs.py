@@ -121,7 +121,7 @@ def summary(found: Aligned) -> dict[str, Any]:
             for name, path in found.files.items()
         },
         "pairs": [_pair(pair) for pair in found.pairs],
-        "pairs_not_tried": found.skipped,
+        "pairs_not_tried": len(found.skipped),
         "unreadable": dict(found.unreadable),
         "copies": dict(found.copies),
         "spacing": found.spacing,

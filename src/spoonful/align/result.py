@@ -64,8 +64,8 @@ class Aligned:
         pairs: all pairs that were registered.
         unreadable: the files that could not be read, and why.
         copies: files with the same content as another file, and the name of that scan.
-        skipped: the number of pairs not tried because the scans differ too much in size, or one has
-            too few points.
+        skipped: the pairs not tried because the scans differ too much in size, or one has too few
+            points.
         spacing: half the median edge of the grids, in the files' unit.
         doubts: the reasons to doubt the result, one sentence each.
         notes: remarks on scans, such as points that were dropped, one sentence each.
@@ -82,7 +82,7 @@ class Aligned:
     pairs: list[PairResult]
     unreadable: Mapping[str, str]
     copies: Mapping[str, str]
-    skipped: int
+    skipped: list[tuple[str, str]]
     spacing: float
     doubts: list[str]
     notes: list[str]
@@ -105,7 +105,7 @@ def doubts_of(
     groups: Sequence[Sequence[str]],
     pairs: Sequence[PairResult],
     unreadable: Mapping[str, str],
-    skipped: int = 0,
+    skipped: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
     """The reasons to doubt a result, one sentence each, with the scans' names."""
     found = [f"not read: {file}: {why}" for file, why in unreadable.items()]
@@ -115,10 +115,10 @@ def doubts_of(
             "the same object or place, add scans between them"
         )
         if skipped:
-            count = "1 pair was" if skipped == 1 else f"{skipped} pairs were"
+            named = listed([f"{one} with {other}" for one, other in skipped])
             found.append(
-                f"{count} not tried, because the scans differ too much in size or one has too "
-                "few points: if their units differ, convert the files to one unit, or use "
+                f"pairs not tried: {named}, because the scans differ too much in size or one has "
+                "too few points: if their units differ, convert the files to one unit, or use "
                 "--scale auto"
             )
         near = [p for p in pairs if p.status == "between groups" and p.confidence >= LIKELY]

@@ -131,10 +131,10 @@ def register_all(
     scans: Mapping[str, Row],
     centers: Mapping[str, Tensor],
     starts: Mapping[str, Pose] | None,
-) -> tuple[list[Row], list[str], int, list[float]]:
+) -> tuple[list[Row], list[str], list[tuple[str, str]], list[float]]:
     """The rows of all pairs that were registered, and a sentence for each that failed.
 
-    Also how many pairs were not tried, and the edges of the grids.
+    Also the pairs that were not tried, and the edges of the grids.
     """
     given = all(scans[name]["normals"] for name in names)
     if stages.order == "sequence":
@@ -182,7 +182,8 @@ def register_all(
         else:
             files = {end: row[end] for end in ("source", "target")}
             found.append(row | {"source": source, "target": target, "files": files})
-    return found, failures, len(pairs) - len(edges), list(edges.values())
+    skipped = [(names[i], names[j]) for i, j in pairs if (i, j) not in edges]
+    return found, failures, skipped, list(edges.values())
 
 
 def to_one_scale(
