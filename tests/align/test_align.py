@@ -676,7 +676,7 @@ def test_tables_in_a_folder_are_scans_only_if_there_are_no_others(tmp_path: Path
 def test_a_table_beside_a_single_scan_is_named(tmp_path: Path) -> None:
     write_cloud(tmp_path / "a.xyz", Cloud(torch.rand(50, 3)))
     write_cloud(tmp_path / "b.csv", Cloud(torch.rand(50, 3)))
-    with pytest.raises(ValueError, match=r"got 1; not taken for scans: b\.csv; name tables"):
+    with pytest.raises(ValueError, match=r"got 1; skipped, .* notes: b\.csv; name them"):
         list_scans([tmp_path])
 
 

@@ -42,8 +42,8 @@ def list_scans(inputs: Sequence[str | os.PathLike[str]]) -> list[Path]:
     unique = list({path.resolve(): path for path in found}.values())
     if len(unique) < 2:
         left = ", ".join(path.name for path in tables_left_out(inputs)[:_NAMED])
-        more = f"; not taken for scans: {left}; name tables to add them" if left else ""
-        raise ValueError(f"give at least two scans, got {len(unique)}{more}")
+        more = f"; skipped, because they may be notes: {left}; name them to align them"
+        raise ValueError(f"give at least two scans, got {len(unique)}{more if left else ''}")
     return unique
 
 

@@ -182,8 +182,8 @@ def _show(found: Aligned, written: list[Path], tables: list[str]) -> None:
     if len(found.notes) > NAMED:
         line(console, "note", f"and {len(found.notes) - NAMED} more in poses.json", "dim")
     if tables:
-        text = f"skipped tables: {_some(tables)}; name them on the command line to align them"
-        line(console, "note", text, "dim")
+        text = f"skipped, because they may be notes: {_some(tables)}"
+        line(console, "note", f"{text}; name them on the command line to align them", "dim")
     for doubt in found.doubts:
         line(console, "doubtful", doubt, "yellow")
     for path in written:
