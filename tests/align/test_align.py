@@ -35,7 +35,7 @@ from spoonful.align import folder as folder_module
 from spoonful.align import stages
 from spoonful.align.folder import align
 from spoonful.align.graph import Edge, loop_votes, solve
-from spoonful.align.inputs import find_scan, list_scans, scan_names, tables_left_out
+from spoonful.align.inputs import find_scan, list_scans, renamed, scan_names, tables_left_out
 from spoonful.align.outputs import _write_scan, voxel_mean, write
 from spoonful.align.pairs import covariance_of
 from spoonful.align.report import write_report
@@ -771,6 +771,11 @@ def test_scans_of_different_scales_come_to_that_of_the_first(tmp_path: Path) -> 
 def test_odd_names_become_names_of_files_and_stay_different(tmp_path: Path) -> None:
     odd = [tmp_path / "a\tb.ply", tmp_path / "a\nb.ply", tmp_path / "ü b'.ply"]
     assert list(scan_names(odd)) == ["a_b", "a_b-2", "ü b'"]
+
+
+def test_files_of_one_name_are_named_with_their_scans(tmp_path: Path) -> None:
+    files = [tmp_path / "s" / name for name in ("room.pcd", "room.ply", "hall.ply")]
+    assert renamed(scan_names(files)) == [f"s-room is {files[0]}", f"s-room-2 is {files[1]}"]
 
 
 def test_a_scan_is_found_by_any_name_that_means_one(

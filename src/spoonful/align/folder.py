@@ -19,7 +19,7 @@ from torch import Tensor
 
 from spoonful.align.candidates import BEFORE
 from spoonful.align.graph import Solution, disagreement
-from spoonful.align.inputs import find_scan, list_scans, scan_names
+from spoonful.align.inputs import find_scan, list_scans, renamed, scan_names
 from spoonful.align.posefiles import read_poses, same
 from spoonful.align.result import Aligned, PairResult, doubts_of
 from spoonful.align.scans import load_surface
@@ -190,9 +190,10 @@ def _align(
             poses[name] = _placed(pose, centers[original], centers[group[0]])
             covariances[name] = spread[index[original]]
     pairs = _results(edges, strong, solution, centers)
+    files = {name: files[name] for name in scans}
     usual = sorted(grids)[len(grids) // 2] if grids else min(row["apt"] for row in scans.values())
     return Aligned(
-        files={name: files[name] for name in scans},
+        files=files,
         groups=groups,
         poses=poses,
         scales={name: row.get("scale") or 1.0 for name, row in scans.items()},
@@ -205,7 +206,7 @@ def _align(
         skipped=skipped,
         spacing=usual / 2,
         doubts=[*failures, *reasons, *doubts_of(groups, pairs, unreadable, skipped)],
-        notes=[note for row in scans.values() for note in row.get("notes", ())],
+        notes=[*(note for row in scans.values() for note in row.get("notes", ())), *renamed(files)],
         seconds=time.perf_counter() - began,
     )
 

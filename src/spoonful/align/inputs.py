@@ -87,6 +87,15 @@ def scan_names(paths: Sequence[Path]) -> dict[str, Path]:
     return names
 
 
+def renamed(files: Mapping[str, Path]) -> list[str]:
+    """A sentence for each scan whose name is not its file's; see `scan_names`.
+
+    >>> renamed({"one": Path("one.ply"), "two-2": Path("two.pcd")})
+    ['two-2 is two.pcd']
+    """
+    return [f"{name} is {path}" for name, path in files.items() if name != path.stem]
+
+
 def find_scan(given: str | os.PathLike[str], files: Mapping[str, Path]) -> Path:
     """The file with a given path or name, or with this end of its path without extension.
 

@@ -68,7 +68,8 @@ class Aligned:
             points.
         spacing: half the median edge of the grids, in the files' unit.
         doubts: the reasons to doubt the result, one sentence each.
-        notes: remarks on scans, such as points that were dropped, one sentence each.
+        notes: remarks on scans, such as points that were dropped, and the files of scans whose
+            names differ from them, one sentence each.
         seconds: the time it took.
     """
 
