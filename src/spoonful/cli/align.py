@@ -55,7 +55,9 @@ def align_command(
     up: UpAxis = "",
     voxel: Annotated[
         str | None,
-        typer.Option(metavar="5mm", help="Spacing of the merged cloud. Default: from the scans."),
+        typer.Option(
+            metavar="5mm", help="Spacing of merged.ply, not of the search. Default: automatic."
+        ),
     ] = None,
     unit: Unit = "",
     graph: Annotated[
