@@ -91,6 +91,26 @@ def test_a_format_gives_the_poses_that_were_written(
         torch.testing.assert_close(found[name].matrix(), truth[name].matrix(), atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize("line", ["{} {}", "# {k} {}\nVERTEX_SE3:QUAT {k} {}"])
+def test_a_pose_may_be_named_by_the_file_of_its_scan(
+    tmp_path: Path, truth: dict[str, Pose], line: str
+) -> None:
+    file = tmp_path / "poses.txt"
+    place = [spaced(*pose.translation, *quaternion(pose)) for pose in truth.values()]
+
+    def write(*names: str) -> None:
+        lines = (line.format(name, place[k], k=k) for k, name in enumerate(names))
+        file.write_text("\n".join(lines))
+
+    write("scans/b.1.ply", "a")
+    found = read_poses(file, ["a", "b.1"])
+    for name, pose in zip(("b.1", "a"), truth.values(), strict=True):
+        torch.testing.assert_close(found[name].matrix(), pose.matrix(), atol=1e-9, rtol=0)
+    write("c.ply", "d")
+    with pytest.raises(ValueError, match=r"no pose for a, b\.1"):
+        read_poses(file, ["a", "b.1"])
+
+
 def test_a_folder_has_a_text_for_each_scan(tmp_path: Path, truth: dict[str, Pose]) -> None:
     for name, pose in truth.items():
         (tmp_path / f"{name}.txt").write_text(rows(pose, 4))

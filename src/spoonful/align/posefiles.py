@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from spoonful.data.clouds.formats import FORMATS
 from spoonful.geometry import Pose
 from spoonful.inputs import rigid_pose
 from spoonful.models.heads import rotation_from_xyzw
@@ -24,9 +25,9 @@ def read_poses(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, 
 
     It reads `poses.json` of `spoonful align`; a folder with a 4x4 text `NAME.txt` for each scan;
     the images.txt of COLMAP (whose poses are inverted); g2o (VERTEX_SE3:QUAT; comments `# 7 NAME`
-    name the vertices); TUM (`time x y z qx qy qz qw`); KITTI (12 numbers per line); and 4x4
-    matrices one after the other, as CloudCompare writes them. Poses without names belong to the
-    scans in their order.
+    name the vertices); TUM (`time x y z qx qy qz qw`, or NAME instead of the time); KITTI (12
+    numbers per line); and 4x4 matrices one after the other, as CloudCompare writes them. A file's
+    name means its scan. Poses without names belong to the scans in their order.
 
     Args:
         path: the file or folder.
@@ -112,10 +113,11 @@ def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose
         keys = [said.get(words[1], words[1]) for words in vertices]
         return _named(path, keys, poses, names)
     widths = {len(words) for words in rows}
-    if len(widths) > 1 or not all(map(_numeric, rows)):
+    timed = widths == {8}  # or named
+    if len(widths) > 1 or not all(_numeric(words[timed:]) for words in rows):
         raise ValueError(f"{path}: its lines are not poses of KITTI, TUM, g2o, COLMAP or 4x4")
     width = widths.pop()
-    if width == 8:
+    if timed:
         poses = [_quaternion(path, words[1:4], words[4:8]) for words in rows]
         return _named(path, [words[0] for words in rows], poses, names)
     values = torch.tensor([[float(word) for word in words] for words in rows], dtype=torch.float64)
@@ -129,8 +131,10 @@ def _parsed(path: Path, text: str, names: Sequence[str]) -> list[tuple[str, Pose
 def _named(
     path: Path, keys: Sequence[str], poses: Sequence[Pose], names: Sequence[str]
 ) -> list[tuple[str, Pose]]:
-    """The poses by name if any name is that of a scan, otherwise in the order of the scans."""
-    if {*keys} & {*names}:
+    """The poses by name if any key, or all keys, are names, otherwise in the order of the scans."""
+    files = {key for key in keys if Path(key).suffix.lower() in FORMATS} - {*names}
+    keys = [Path(key).stem if key in files else key for key in keys]
+    if {*keys} & {*names} or all(key and not _numeric([key]) for key in keys):
         return list(zip(keys, poses, strict=True))
     if len(poses) != len(names):
         raise ValueError(f"{path}: it has {len(poses)} poses, and there are {len(names)} scans")
