@@ -33,7 +33,7 @@ _COSINE = 0.97
 # Planes whose normals have a smaller cosine are across each other.
 _ACROSS = 0.3
 # Points of a scan that are looked at, and of its relief, which is so many voxels off the planes.
-_POINTS, _RELIEF, _OFF = 1000, 300, 1.5
+_POINTS, _RELIEF, _OFF = 600, 300, 1.5
 # Points of the relief lie on each other if their normals have a larger cosine.
 _PARALLEL = 0.8
 # Slides are counted in cubes of so many voxels, up to so many cubes away, and so many are tried.
