@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from pipeline.lumps import lumpy, off_by, view
+from pipeline.test_rivals import room_turned
 from spoonful.cli.demo import built_in_pair
 from spoonful.data.clouds import Cloud
 from spoonful.data.normals import estimate_normals
@@ -132,6 +133,16 @@ def test_a_result_far_from_the_initial_pose_has_a_warning(scans, degrees, far):
     found = register(source, target, init=Pose(turn, torch.zeros(3).double()).compose(truth))
     assert off_by(found.pose, truth)[0] < 1.0
     assert any("initial pose" in warning for warning in found.warnings) == far
+
+
+def test_icp_stays_near_the_initial_pose_even_if_half_a_turn_of_it_fits_better():
+    search, judged = room_turned(furnished=True)
+    frame = search.pair.frame
+    points = search.pair.target.fine.points.double() * frame.scale + frame.target_center
+    turned = frame.pose_out(judged.pose.at(1))
+    found = register(points, points, method="icp", init=turned, voxel=0.1)
+    assert found.method == "icp"
+    assert off_by(found.pose, turned)[0] < 5.0
 
 
 def test_icp_from_the_wrong_start_is_doubted(scans):

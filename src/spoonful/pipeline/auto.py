@@ -38,7 +38,7 @@ from spoonful.pipeline.inputs import as_cloud
 from spoonful.pipeline.lookalikes import with_lookalikes
 from spoonful.pipeline.polish import polish, some_of
 from spoonful.pipeline.prepare import Pair, prepare, size_of
-from spoonful.pipeline.proposers import AUTO, PROPOSERS, from_start, gather
+from spoonful.pipeline.proposers import AUTO, LOCAL, PROPOSERS, from_start, gather
 from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
     best_relief_first,
@@ -159,7 +159,7 @@ def register(
         level = Narrowed(proposals)
         if up is not None:
             level = narrowed(search, proposals, up, names, given)
-        found = ranked(search, level.proposals, given, level.upright)
+        found = ranked(search, level.proposals, given, level.upright, method not in LOCAL)
         judged, fit = found.judged, found.fit
         generator = torch.Generator().manual_seed(seed)
         points = pair.frame.source_in(clouds[0].points)
@@ -224,15 +224,18 @@ def ranked(
     proposals: list[Proposal],
     given: Pose | None = None,
     upright: Upright | None = None,
+    everywhere: bool = True,
 ) -> Ranked:
     """Refine and rank proposals.
 
     Relief and exactness decide between poses that fit about as well, see `best_relief_first` and
-    `most_exact_first`; look-alikes of the best pose are compared as well, see `with_lookalikes`.
-    If several poses fit equally well, one near `given` is first, the user's initial pose between
-    the clouds; without it one near the identity.
+    `most_exact_first`. With `everywhere` look-alikes of the best pose are compared as well, see
+    `with_lookalikes`. If several poses fit equally well, one near `given` is first, the user's
+    initial pose between the clouds; without it one near the identity.
     """
-    judged = with_lookalikes(search, search.judge(proposals), upright)
+    judged = search.judge(proposals)
+    if everywhere:
+        judged = with_lookalikes(search, judged, upright)
     judged = best_relief_first(search, judged)
     judged = start_first(search, judged, given)
     judged = most_exact_first(search.pair, judged)
