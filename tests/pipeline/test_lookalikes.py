@@ -13,8 +13,8 @@ from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.gravity import Upright
 from spoonful.pipeline.lookalikes import NAME, slid_or_turned, with_lookalikes
 from spoonful.pipeline.prepare import prepare
-from spoonful.pipeline.rivals import best_relief_first, different
-from spoonful.pipeline.search import Search
+from spoonful.pipeline.rivals import best_relief_first
+from spoonful.pipeline.search import Search, different
 
 
 def test_the_right_pose_is_made_from_the_one_that_is_turned_by_half():
@@ -46,6 +46,16 @@ def test_the_right_pose_is_made_from_one_that_has_slid_by_a_column():
     found = with_lookalikes(search, search.measure(slid, ("slid",)))
     same = ~different(search.pair, found.pose, Pose.identity())
     assert [found.name[k] for k in same.nonzero().flatten().tolist()] == [NAME]
+
+
+@pytest.mark.parametrize("off", [0.0, 2.5])
+def test_look_alikes_are_in_clearly_different_places(off):
+    cloud = floor(*(column(x, y) for x in (0.5, 1.5, 2.5, 3.5) for y in (1.0, 3.0)))
+    search = Search(prepare(cloud, cloud, 0.08))
+    near = Pose(torch.eye(3)[None], torch.tensor([[off, 0, 0]]))
+    found = with_lookalikes(search, search.measure(near, ("near",)))
+    made = torch.tensor([name == NAME for name in found.name])
+    assert different(search.pair, found.pose, near.at(0)).tolist() == made.tolist()
 
 
 def test_a_scan_without_planes_has_no_look_alikes():

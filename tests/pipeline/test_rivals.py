@@ -16,12 +16,11 @@ from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
     AS_GOOD,
     best_relief_first,
-    different,
     most_exact_first,
     rivals_of,
     start_first,
 )
-from spoonful.pipeline.search import Judged, Search
+from spoonful.pipeline.search import Judged, Search, different
 
 
 @pytest.mark.parametrize(("score", "first"), [(0.8, 0.0), (0.5, 2.0)])

@@ -22,7 +22,7 @@ from spoonful.pipeline.field import meet, settle
 from spoonful.pipeline.gravity import Upright
 from spoonful.pipeline.prepare import Pair, Scan
 from spoonful.pipeline.relief import Common, large_planes
-from spoonful.pipeline.search import Judged, Proposal, Search, distinct
+from spoonful.pipeline.search import Judged, Proposal, Search, different, distinct
 
 NAME = "look-alike"
 """The name of the poses that are made here."""
@@ -88,7 +88,9 @@ def with_lookalikes(search: Search, judged: Judged, upright: Upright | None = No
     pose = pose.at(keep[enough[keep]])
     if len(pose.rotation):
         pose = settle(field, points, normals, pose, signed=source.given)
-        pose = pose.at(together(pose, 1.5) >= _KEPT * together(first, 1.5))
+        kept = together(pose, 1.5) >= _KEPT * together(first, 1.5)
+        # Poses of one place are for `most_exact_first`, which knows the finer grid.
+        pose = pose.at(kept & different(search.pair, pose, first.at(0)))
     if not len(pose.rotation):
         return judged
     return judged.plus(search.measure(pose, (NAME,) * len(pose.rotation)))

@@ -15,7 +15,7 @@ from spoonful.pipeline.field import settle
 from spoonful.pipeline.lookalikes import slid_or_turned
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.relief import ENOUGH, Relief, relief_of
-from spoonful.pipeline.search import Judged, Search
+from spoonful.pipeline.search import Judged, Search, different
 
 # Another pose with this much of the best one's score fits as well.
 AS_GOOD = 0.7
@@ -173,14 +173,3 @@ def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:
         signed=source.given,
     )
     return different(search.pair, found, found.at(0))[1:]
-
-
-def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
-    """(H,) bool, poses that move the source a tenth of its size away from where `other` does."""
-    points = pair.source.points
-    some = points[:: max(1, len(points) // 64)]
-    places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
-    other = other.to(points.device, points.dtype)
-    apart = (places - other.apply(some)).square().sum(-1).mean(-1).sqrt()
-    size = points.square().sum(-1).mean().sqrt()
-    return apart > (0.1 * size).clamp_min(3.0)

@@ -268,3 +268,14 @@ def distinct(pose: Pose, value: Tensor, points: Tensor, most: int) -> Tensor:
             if len(keep) == most:
                 break
     return torch.tensor(keep, dtype=torch.int64, device=value.device)
+
+
+def different(pair: Pair, pose: Pose, other: Pose) -> Tensor:
+    """(H,) bool, poses that move the source a tenth of its size away from where `other` does."""
+    points = pair.source.points
+    some = points[:: max(1, len(points) // 64)]
+    places = some @ pose.rotation.mT + pose.translation.unsqueeze(-2)
+    other = other.to(points.device, points.dtype)
+    apart = (places - other.apply(some)).square().sum(-1).mean(-1).sqrt()
+    size = points.square().sum(-1).mean().sqrt()
+    return apart > (0.1 * size).clamp_min(3.0)
