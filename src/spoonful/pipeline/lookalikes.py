@@ -73,7 +73,7 @@ def with_lookalikes(search: Search, judged: Judged, upright: Upright | None = No
     points, normals = source.points[::step], source.normals[::step]
 
     def together(pose: Pose, reach: float) -> Tensor:
-        """How many points lie on the target at each pose."""
+        """The number of points that lie on the target at each pose."""
         return meet(field, points, normals, pose, reach=reach, signed=source.given).near.sum(1)
 
     first = judged.pose.at(slice(0, 1))
