@@ -86,8 +86,9 @@ def register(
             trimesh, PyVista or this package; see `as_cloud`.
         target: the cloud that stays fixed, of the same types.
         method: "auto", or one of `METHODS` to use only its poses.
-        init: a rough pose of the source, a `Pose` or a 4x4 array. It is one of the poses that are
-            scored, and the start of the local methods ("icp", "small_gicp"). None is the identity.
+        init: a rough pose of the source, a `Pose` or a 4x4 array. Of poses that fit about as well,
+            one near it is taken. Local methods ("icp", "small_gicp") start from it. None is the
+            identity.
         voxel: voxel size of the search, in the clouds' unit; None chooses it automatically.
         seed: random seed; the same seed gives the same result.
         source_normals: (N, 3), if the source has no normals. Normals are used if both clouds have
