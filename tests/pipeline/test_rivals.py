@@ -70,6 +70,13 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
     torch.testing.assert_close(found, torch.tensor([0.0, 1.0 if equal else score]))
 
 
+def test_the_relief_of_a_pose_is_found_once_for_a_search():
+    search, around = of_equal_parts(2)
+    poses = Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))
+    assert relief_of(search, poses.at(1)) is relief_of(search, poses.at(1))
+    assert relief_of(search, poses.at(0)) is not relief_of(search, poses.at(1))
+
+
 def test_half_a_turn_is_equal_without_matches_if_no_less_of_its_relief_agrees():
     search, around = of_equal_parts(2)
     poses = Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3))

@@ -72,7 +72,17 @@ def _common_of(search: Search, pose: Pose) -> Common:
 
 
 def relief_of(search: Search, pose: Pose) -> Relief:
-    """The relief at a pose with rotation (3, 3), off the large planes of the common surface."""
+    """The relief at a pose with rotation (3, 3), off the large planes of the common surface.
+
+    The search remembers it: several steps ask for the relief of one pose.
+    """
+    key = (*pose.rotation.flatten().tolist(), *pose.translation.tolist())
+    if key not in search.reliefs:
+        search.reliefs[key] = _relief_of(search, pose)
+    return search.reliefs[key]
+
+
+def _relief_of(search: Search, pose: Pose) -> Relief:
     common = _common_of(search, pose)
     source, target = search.pair.source.fine, search.pair.target.fine
     known = search.pair.target.fine_normals

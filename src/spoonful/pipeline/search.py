@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -154,6 +154,7 @@ class Search:
             source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
+        self.reliefs: dict[tuple[float, ...], Any] = {}  # see `relief_of`
         self.views: list[View] = []
         # Both or none: two files of one device are alike; one alone may look like a scan by chance.
         if pair.source.eye is not None and pair.target.eye is not None:
