@@ -39,9 +39,9 @@ _TOUCHING, _BESIDE = 0.5, 1.5
 def best_relief_first(search: Search, judged: Judged) -> Judged:
     """Put the pose with the best relief first, among those with half of the best score.
 
-    Look-alikes need no score, see `_look_alike`. Only if its relief agrees much better than that of
-    the pose with the best score. That pose then is an equal rival, so the result is doubtful. In
-    `align` doubtful pairs vote, so it does not do this: doors fit other doors.
+    Look-alikes need no score, see `_look_alike`. A pose goes first if its relief agrees much better
+    than that of the pose with the best score. The latter then is an equal rival, so the result is
+    doubtful. In `align` doubtful pairs vote, so it does not do this: doors fit other doors.
     """
     good = judged.score >= _HALF * judged.score[0]
     good |= _look_alike(judged)
