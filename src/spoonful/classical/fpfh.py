@@ -67,7 +67,7 @@ def fpfh(
     bins, distance = (torch.cat(part, -1) for part in zip(*parts, strict=True))
     # Each pair is counted once, in the shell between two radii; a radius sums the shells inside it.
     edges = sorted(radii)
-    shell = torch.bucketize(distance, distance.new_tensor(edges[:-1]), out_int32=True)
+    shell = sum((distance > edge).int() for edge in edges[:-1])
     shape = len(edges), len(points)
     ends_in_shells = ends + len(points) * shell
     counts = _counts(ends_in_shells, bins, shape)
@@ -113,15 +113,16 @@ def _largest(values: Tensor, count: int, dim: int) -> Tensor:
 
     They are in the groups of values whose maxima are largest; only these groups are searched.
     """
-    groups = values.unflatten(dim, (-1, _GROUP))
-    most = groups.amax(dim + 1)
+    # Every n-th value is in one group: the largest ones are then found for many groups at once.
+    groups = values.unflatten(dim, (_GROUP, -1)).movedim(dim, -1)
+    most = groups.amax(-1)
     if dim == 0:
-        groups, most = groups.permute(2, 0, 1), most.mT.contiguous()
+        groups, most = groups.transpose(0, 1), most.mT.contiguous()
     best = most.topk(min(count, most.shape[1])).indices
     rows = torch.arange(len(best), device=best.device).unsqueeze(1)
     near = groups[rows, best].flatten(1)
     near = near.topk(min(count, near.shape[1])).indices
-    return best.gather(1, near // _GROUP) * _GROUP + near % _GROUP
+    return best.gather(1, near // _GROUP) + near % _GROUP * groups.shape[1]
 
 
 def _pairs(index: Index, radius: float) -> Tensor:
