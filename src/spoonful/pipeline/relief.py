@@ -76,7 +76,7 @@ def relief_of(search: Search, pose: Pose) -> Relief:
 
     The search remembers it: several steps ask for the relief of one pose.
     """
-    key = (*pose.rotation.flatten().tolist(), *pose.translation.tolist())
+    key = tuple(torch.cat([pose.rotation.flatten(), pose.translation]).tolist())
     if key not in search.reliefs:
         search.reliefs[key] = _relief_of(search, pose)
     return search.reliefs[key]
@@ -115,33 +115,37 @@ def large_planes(common: Common) -> tuple[Tensor, Tensor]:
     """
     points, normals = common
     some = slice(None, None, max(1, len(points) // _TRIED))
-    ways, offsets = normals[some], (points[some] * normals[some]).sum(-1)
-    on = _lie_on(common, ways, offsets)
+    on = _lie_on(common, normals[some], (points[some] * normals[some]).sum(-1))
     counted = on.float()  # sums by products: faster than of chosen rows
     left = torch.ones(len(points), dtype=torch.bool)
     found: list[tuple[Tensor, Tensor]] = []
     while len(found) < _PLANES:
-        mine = left & on[:, (left.float() @ counted).argmax()]
+        mine = left & on[(counted @ left.float()).argmax()]
         if int(mine.sum()) < max(1.0, _LARGE * len(points)):
             break
-        for _ in range(2):
-            own = points[mine]
-            middle = own.mean(0)
-            arm = own - middle
-            way = torch.linalg.eigh(arm.mT @ arm).eigenvectors[:, 0]
-            near = _lie_on(common, way.unsqueeze(0), middle @ way)[:, 0]
-            mine = near if bool(near.any()) else mine
-        found.append((way, middle @ way))
-        left &= (points @ way - middle @ way).abs() >= 1
+        way, offset = _plane_through(points[mine])
+        near = _lie_on(common, way.unsqueeze(0), offset)[0]
+        if bool(near.any()):
+            way, offset = _plane_through(points[near])
+        found.append((way, offset))
+        left &= (points @ way - offset).abs() >= 1
     if not found:
         return points.new_zeros(0, 3), points.new_zeros(0)
     return torch.stack([way for way, _ in found]), torch.stack([offset for _, offset in found])
 
 
+def _plane_through(points: Tensor) -> tuple[Tensor, Tensor]:
+    """The unit normal (3,) and the offset of the plane that is nearest to points (N, 3)."""
+    middle = points.mean(0)
+    arm = points - middle
+    way = torch.linalg.eigh(arm.mT @ arm).eigenvectors[:, 0]
+    return way, middle @ way
+
+
 def _lie_on(common: Common, ways: Tensor, offsets: Tensor) -> Tensor:
-    """(N, P) bool, which points lie within a voxel of which plane, with a parallel normal."""
-    near = (common.points @ ways.mT).sub_(offsets).abs_() < 1
-    return near & ((common.normals @ ways.mT).abs_() > _PARALLEL)
+    """(P, N) bool, on which planes which points lie, within a voxel and with a parallel normal."""
+    near = (ways @ common.points.mT).sub_(offsets.unsqueeze(-1)).abs_() < 1
+    return near & ((ways @ common.normals.mT).abs_() > _PARALLEL)
 
 
 def _one(pose: Pose) -> Pose:
