@@ -167,23 +167,26 @@ def _shifts(source: Tensor, target: Tensor) -> list[float]:
 
 def _relief_onto(source: Common, target: Common) -> Tensor:
     """(K, 3) the shifts that bring the most points of the source's relief onto the target's."""
-    near = (target.normals @ source.normals.mT).abs() > _PARALLEL
+    near = (target.normals @ source.normals.mT).abs_() > _PARALLEL
     near &= torch.cdist(target.points, source.points, p=math.inf) < _CUBE * _FAR
-    if not bool(near.any()):
-        return source.points[:0]
     there, here = ((scan.points / _CUBE).round().long() for scan in (target, source))
     # The number of the cube of each shift, counted along z, y and x from the middle one.
     middle = _FAR + 2
     side = 2 * middle + 1
     step = there.new_tensor([side**2, side, 1])
-    cube = (there @ step).unsqueeze(1) - here @ step + middle * step.sum()
-    count = torch.bincount(cube[near], minlength=side**3).float().view(side, side, side)
+    cube = (there @ step + middle * step.sum()).unsqueeze(1) - here @ step
+    # All shifts that do not count are in one more cube.
+    cube = cube.where(near, side**3).flatten()
+    count = torch.bincount(cube, minlength=side**3 + 1)[:-1].float().view(side, side, side)
     # With the cubes around, because points seldom fall into the same places.
     for axis in range(3):
         count = count + count.roll(1, axis) + count.roll(-1, axis)
-    found: list[Tensor] = []
+    found: list[list[int]] = []
     for _ in range(_SLIDES):
-        best = torch.stack(torch.unravel_index(count.argmax(), count.shape))
-        found.append(best - middle)
-        count[tuple(slice(max(0, k - 2), k + 3) for k in best.tolist())] = 0
-    return _CUBE * torch.stack(found).to(source.points)
+        most, best = count.flatten().max(0)
+        if most == 0:
+            break
+        place = [int(best) // side**k % side for k in (2, 1, 0)]
+        found.append([k - middle for k in place])
+        count[tuple(slice(max(0, k - 2), k + 3) for k in place)] = 0
+    return _CUBE * source.points.new_tensor(found).view(-1, 3)
