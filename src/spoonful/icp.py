@@ -28,7 +28,7 @@ from spoonful.geometry import (
     rotation_from_vector,
 )
 from spoonful.geometry.checks import check_tensor, working_dtype
-from spoonful.geometry.exact import matmul3, matvec3
+from spoonful.geometry.exact import dot3, matmul3, matvec3
 from spoonful.geometry.head import unit_of
 
 # Fewer matches do not fix a pose.
@@ -302,7 +302,7 @@ def plane_step(moved: Tensor, found: Matches, pose: Pose, *, damping: float = 1e
     total = weight.sum(-1, keepdim=True).clamp_min(1e-6)
     middle = (weight.unsqueeze(-2) @ moved).squeeze(-2) / total
     arm = moved - middle.unsqueeze(-2)
-    gaps = ((found.points - moved) * normals).sum(-1, keepdim=True)
+    gaps = dot3(found.points - moved, normals).unsqueeze(-1)
     rows = torch.cat([torch.linalg.cross(arm, normals), normals, gaps, arm], -1)
     # float32 cannot hold less damping than this; it is enough for strongly damped steps.
     rows = rows.double() if damping < 1e-6 else rows

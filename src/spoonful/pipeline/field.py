@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose, kernels
+from spoonful.geometry.exact import dot3
 from spoonful.icp import FEWEST, Matches, plane_step, tukey
 from spoonful.neighbors import Index
 
@@ -57,11 +58,11 @@ class Field:
         self.last = index.amax(0) + _MARGIN
         self.first = torch.zeros_like(self.last)
         width, height, depth = (self.last + 1).tolist()
-        self.stride = self.last.new_tensor([1, width, width * height])
+        self.row, self.layer = width, width * height
         owner = self.last.new_full((width * height * depth,), -1)
         # The last of several points in a cell, on any device.
         each = torch.arange(len(points), device=points.device)
-        owner.scatter_reduce_(0, (index * self.stride).sum(-1), each, "amax")
+        owner.scatter_reduce_(0, self._number(index), each, "amax")
         # A cell without points in reach gets an arbitrary point, which is too far away to count.
         self.nearest = owner[_nearest_cell(owner.view(depth, height, width) >= 0)].clamp_min_(0)
 
@@ -69,7 +70,12 @@ class Field:
         """Indices of the approximate nearest points of places (..., 3), and if each is known."""
         cell = ((places - self.low) / self.cell).floor().long()
         known = cell.clamp(self.first, self.last)
-        return self.nearest.take((known * self.stride).sum(-1)), (known == cell).all(-1)
+        return self.nearest.take(self._number(known)), (known == cell).all(-1)
+
+    def _number(self, cell: Tensor) -> Tensor:
+        """The number of each cell (..., 3)."""
+        x, y, z = cell.unbind(-1)
+        return x.add(y, alpha=self.row).add_(z, alpha=self.layer)
 
 
 def _nearest_cell(taken: Tensor) -> Tensor:
@@ -220,10 +226,10 @@ def meet(
     onto = field.points.index_select(0, some).view_as(moved)
     facing = field.normals.index_select(0, some).view_as(moved)
     offset = moved - onto
-    alike = (turned * facing).sum(-1)
+    alike = dot3(turned, facing)
     alike = alike if signed else alike.abs()
-    square = offset.square().sum(-1).where(inside, torch.inf)
-    gap = (offset * facing).sum(-1)
+    square = dot3(offset, offset).where(inside, torch.inf)
+    gap = dot3(offset, facing)
     near = (square < reach**2) & (alike > cosine)
     return Fit(near, square, alike, gap, partner, moved, onto, facing)
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from spoonful.geometry import Pose, plane_covariance
+from spoonful.geometry.exact import dot3
 from spoonful.icp import Matches, descend, tukey
 from spoonful.neighbors import Index
 from spoonful.pipeline.field import DAMPING
@@ -112,7 +113,7 @@ def _icp(
     def matcher(moved: Tensor, rows: Tensor) -> Matches:
         near = target.nearest(moved.to(target.points.dtype), reach=reach)
         onto, n = planes(near.index)
-        weight = tukey(((moved - onto) * n).sum(-1), reach)
+        weight = tukey(dot3(moved - onto, n), reach)
         weight = weight * (near.squared_distance < torch.inf)
         last[:] = [Matches(onto, near.squared_distance, weight, n)]
         return last[0]
