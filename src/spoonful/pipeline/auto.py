@@ -42,6 +42,7 @@ from spoonful.pipeline.proposers import AUTO, LOCAL, PROPOSERS, from_start, gath
 from spoonful.pipeline.relief import relief_of
 from spoonful.pipeline.rivals import (
     best_relief_first,
+    clear_first,
     most_exact_first,
     start_first,
 )
@@ -238,6 +239,7 @@ def ranked(
     if everywhere:
         judged = with_lookalikes(search, judged, upright)
     judged = best_relief_first(search, judged)
+    judged = clear_first(search, judged)
     judged = start_first(search, judged, given)
     judged = most_exact_first(search.pair, judged)
     pose = judged.pose.at(0)

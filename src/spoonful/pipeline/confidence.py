@@ -16,7 +16,7 @@ from spoonful.pipeline.search import Judged, Search
 # If the surfaces barely fix a pose, its confidence shrinks.
 LOOSE = 0.5
 # The weights of `features_of` and the exponent of rivals, fitted by benchmarks/confidence.py.
-_WEIGHTS, _RIVALRY = (0.95, 10.14, 2.92, -138.72, 0.84), 4.17
+_WEIGHTS, _RIVALRY = (1.02, 10.62, 4.15, -85.52, 0.46, 1.30), 5.71
 # Scans with fewer voxels than this get a warning.
 _FEW = 150
 # Scans that have less than this in common hardly touch.
@@ -150,13 +150,14 @@ def confidence_of(fit: FitStatistics) -> float:
 
 
 def features_of(fit: FitStatistics) -> tuple[float, ...]:
-    """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; and one.
+    """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; `seen`; one.
 
     The excess is over `_THROUGH`, and at most 0.1: edges and noise explain what is below.
     """
     shares = (math.log(share + 0.01) for share in (fit.agreement, fit.exactness))
     excess = min(max(fit.through - _THROUGH, 0.0), 0.1)
-    return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, excess, 1.0
+    seen = float(fit.seen)
+    return math.log((fit.support + 1) / (fit.share + 0.1)), *shares, excess, seen, 1.0
 
 
 def warnings_of(

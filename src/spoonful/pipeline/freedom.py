@@ -24,6 +24,9 @@ _WEAK = 0.1
 _FAR, _HELD = 8.0, 0.05
 # and the relief does not hold them, which it can if its agreement is at least that.
 _AGREEING = 0.5
+# A slide is not free either if sensors look through less of the scans than this, and that far along
+# it, in both directions, through this much more.
+_CLEAR, _BLOCKED = 0.03, 0.03
 # A common surface with less than this share outside three planes is bare.
 _BARE = 0.01
 
@@ -74,8 +77,16 @@ def freedom_of(search: Search, pose: Pose, relief: Relief) -> Freedom:
         if _holds(relief, torch.linalg.cross(turn.expand_as(arms), arms) + slide):
             continue
         turning = float(size * turn.norm()) >= float(slide.norm())
+        if not turning and search.views and _blocked(search.looked_through(moved)):
+            continue
         (turns if turning else slides).append(_axis(turn if turning else slide))
     return Freedom(tuple(turns), tuple(slides), _outside_three_planes(common) < _BARE)
+
+
+def _blocked(through: Tensor) -> bool:
+    """True if sensors look through the scans before and after a pose, (3,), but not there."""
+    back, still, forth = through.tolist()
+    return still < _CLEAR and min(back, forth) > still + _BLOCKED
 
 
 def _holds(relief: Relief, path: Tensor) -> bool:

@@ -32,6 +32,11 @@ _ALIKE_SURFACE, _ALIKE_AGREEMENT = 0.85, 0.1
 _HALF, _MORE_RELIEF = 0.5, 0.2
 # Steps of ICP after which equal poses are compared once more.
 _ROUNDS = 16
+# If sensors look through less than this at the first pose, and at a rival through that much more,
+# the rival is wrong.
+_CLEAR, _LESS_CLEAR = 0.03, 0.02
+# A pose at which they look through less by this goes first.
+_MORE_CLEAR = 0.05
 # Points this near the other scan, in voxels, touch it; those this near lie beside it at least.
 _TOUCHING, _BESIDE = 0.5, 1.5
 
@@ -43,14 +48,38 @@ def best_relief_first(search: Search, judged: Judged) -> Judged:
     than that of the pose with the best score. The latter then is an equal rival, so the result is
     doubtful. In `align` doubtful pairs vote, so it does not do this: doors fit other doors.
     """
+    good = _contenders(search, judged)
+    if not len(good):
+        return judged
+    relief = {k: _relief(search, judged, k) for k in [0, *good.tolist()]}
+    best = max(relief, key=lambda k: relief[k])
+    return _first(judged, best) if relief[best] > relief[0] + _MORE_RELIEF else judged
+
+
+def clear_first(search: Search, judged: Judged) -> Judged:
+    """Put the pose first at which the sensors look through the scans least, if they are known.
+
+    It must have half of the best score, or be a look-alike, and bring as much surface together:
+    scans that hardly meet are not looked through.
+    """
+    if not search.views:
+        return judged
+    good = _contenders(search, judged)
+    good = good[judged.common[good] > _ALIKE_SURFACE * judged.common[0]]
+    if not len(good):
+        return judged
+    through = search.looked_through(_settled(search, judged.pose, good)).tolist()
+    best = min(range(len(through)), key=lambda k: through[k])
+    clear = through[best] < through[0] - _MORE_CLEAR
+    return _first(judged, int(good[best - 1])) if clear else judged
+
+
+def _contenders(search: Search, judged: Judged) -> Tensor:
+    """Indices of the poses of other places that have half of the best score, or look alike."""
     good = judged.score >= _HALF * judged.score[0]
     good |= _look_alike(judged)
     good &= different(search.pair, judged.pose, judged.pose.at(0))
-    if not bool(good.any()):
-        return judged
-    relief = {k: _relief(search, judged, k) for k in [0, *good.nonzero().flatten().tolist()]}
-    best = max(relief, key=lambda k: relief[k])
-    return _first(judged, best) if relief[best] > relief[0] + _MORE_RELIEF else judged
+    return good.nonzero().flatten()
 
 
 def _relief(search: Search, judged: Judged, k: int) -> float:
@@ -142,7 +171,7 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
     near = (ratio >= AS_GOOD).nonzero().flatten()
     if len(near):
-        ratio[near] = ratio[near].where(_stay_apart(search, judged.pose, near), 0.0)
+        ratio[near] = ratio[near].where(_remain(search, judged.pose, near), 0.0)
     return ratio
 
 
@@ -157,19 +186,28 @@ def _fit_nearly(judged: Judged) -> Tensor:
     return found & (judged.common > _ALIKE_SURFACE * judged.common[0])
 
 
-def _stay_apart(search: Search, pose: Pose, some: Tensor) -> Tensor:
-    """(K,) bool, which of some poses still differ from the first after further ICP steps.
+def _remain(search: Search, pose: Pose, some: Tensor) -> Tensor:
+    """(K,) bool, which of some poses are rivals of the first after further ICP steps.
 
-    Large planes hold a pose loosely, so poses of one place may still be apart after `judge`.
+    Large planes hold a pose loosely, so poses of one place may still be apart after `judge`. Others
+    are contradicted by what the sensors saw.
     """
+    found = _settled(search, pose, some)
+    remain = different(search.pair, found, found.at(0))
+    through = search.looked_through(found)
+    if float(through[0]) < _CLEAR:
+        remain &= through <= through[0] + _LESS_CLEAR
+    return remain[1:]
+
+
+def _settled(search: Search, pose: Pose, some: Tensor) -> Pose:
+    """The first pose and some others, after further ICP steps."""
     source = search.pair.source
-    both = pose.at(torch.cat([some.new_zeros(1), some]))
-    found = settle(
+    return settle(
         search.target_field,
         source.points,
         source.normals,
-        both,
+        pose.at(torch.cat([some.new_zeros(1), some])),
         rounds=_ROUNDS,
         signed=source.given,
     )
-    return different(search.pair, found, found.at(0))[1:]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +24,7 @@ from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import Field, View, meet, settle
 from spoonful.pipeline.prepare import Pair, Scan, both
+from spoonful.pipeline.sight import Rays, looked_through
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
@@ -204,6 +206,17 @@ class Search:
         score = support / max(1, len(self.evidence.source))
         score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
         return Judged(pose, names, support, near, agreement, through, score)
+
+    @cached_property
+    def _rays(self) -> list[Rays]:
+        scans = (self.pair.source, self.pair.target) if self.views else ()
+        return [Rays(scan.fine.points, scan.eye) for scan in scans if scan.eye is not None]
+
+    def looked_through(self, pose: Pose) -> Tensor:
+        """(H,) see `spoonful.pipeline.sight`; zero if no sensor is known."""
+        if not self._rays:
+            return pose.translation.new_zeros(len(pose.translation))
+        return looked_through(*self._rays, pose)
 
     def with_estimated_normals(self) -> Search:
         """A copy of the search that scores poses with estimated normals of either sign.
