@@ -28,6 +28,7 @@ from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, random_rotation
 from view.chromium import Chromium
+from view.helpers import Page
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
@@ -224,6 +225,25 @@ def test_the_page_moves_each_scan_from_its_file_to_its_pose(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_groups_in_far_frames_stand_side_by_side_on_the_page(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
+) -> None:
+    _, truth, found = views
+    first, second = [["view_2", "view_1"], ["view_3", "view_0"]]
+    utm = torch.tensor([500_123.25, 5_400_321.5, 120.0], dtype=torch.float64)
+    far = {name: Pose(pose.rotation, pose.translation + utm) for name, pose in found.poses.items()}
+    split = replace(found, groups=[first, second], poses=found.poses | {n: far[n] for n in second})
+    page = Page(write_report(tmp_path / "report.html", split))
+    centers = torch.tensor(
+        [layer["stops"][-1]["translation"] for layer in page.payload["layers"]], dtype=torch.float64
+    )
+    assert len(centers) == len(truth)
+    width = max(float((p.amax(0) - p.amin(0)).norm()) for p in map(page.points, range(4)))
+    assert float(torch.cdist(centers, centers).max()) < 3 * width
+    assert "drawn nearer" not in page.payload["stops"][-1]["caption"]
+
+
 def test_fewer_pairs_are_tried_in_a_sequence_and_among_many_scans(
     views: tuple[Path, dict[str, Pose], Aligned], monkeypatch: pytest.MonkeyPatch
 ) -> None:
