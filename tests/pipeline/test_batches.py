@@ -309,6 +309,12 @@ def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:
     ]
 
 
+def test_capitals_in_the_names_of_columns_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("ID, Source ,TARGET\nx,a.ply,b.ply\n", "utf-8-sig")
+    assert read_pairs(path) == [Request(str(tmp_path / "a.ply"), str(tmp_path / "b.ply"), id="x")]
+
+
 def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text(
