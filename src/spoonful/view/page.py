@@ -185,7 +185,7 @@ class _Frames(NamedTuple):
         }
 
     def far(self, pose: Pose) -> bool:
-        """Whether the clouds are drawn nearer than they are."""
+        """True if the clouds are drawn nearer than they are."""
         return float(self._shift(pose).norm()) > self.reach
 
     def _shift(self, pose: Pose) -> Tensor:
