@@ -137,7 +137,7 @@ def test_what_is_written_agrees_with_the_poses(
     views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
 ) -> None:
     folder, _, found = views
-    write(found, tmp_path, voxel=0.2, graph=True)
+    write(found, tmp_path, spacing=0.2, graph=True)
     saved = json.loads((tmp_path / "poses.json").read_text())
     matrix = saved["scans"]["view_3"]["T_group_scan"]
     pose = Pose.from_matrix(torch.tensor(matrix, dtype=torch.float64))
@@ -700,6 +700,13 @@ def test_a_table_beside_a_single_scan_is_named(tmp_path: Path) -> None:
         list_scans([tmp_path])
 
 
+def test_scans_in_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = ["scan 1.ply", "scan 2.ply", "scan 2 (copy).ply", "scan 10.ply"]
+    for name in reversed(names):
+        (tmp_path / name).touch()
+    assert [path.name for path in list_scans([tmp_path])] == names
+
+
 def test_hidden_files_in_a_folder_are_no_scans(tmp_path: Path) -> None:
     scans = [tmp_path / "a.ply", tmp_path / "b.ply"]
     for path in scans:
@@ -869,7 +876,7 @@ def test_the_page_names_the_command_with_all_that_changes_the_result(
         write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
     out = tmp_path / "out"
     arguments = ["align", str(tmp_path), "--out", str(out), "--order", "any"]
-    arguments += ["--up", "y", "--voxel", "0.2", "--unit", "mm", "--seed", "5", "--graph"]
+    arguments += ["--up", "y", "--spacing", "0.2", "--unit", "mm", "--seed", "5", "--graph"]
     assert run(arguments) == 130
 
 
@@ -879,7 +886,7 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
 ) -> None:
     folder, _, found = views
     (folder / "notes.txt").write_text("bring a ladder")
-    arguments = ["align", str(folder), "--out", str(folder / "out"), "--voxel", "0.2", "--json"]
+    arguments = ["align", str(folder), "--out", str(folder / "out"), "--spacing", "0.2", "--json"]
     assert run(arguments) == 3
     printed = json.loads(capsys.readouterr().out)
     assert printed["confident"] is False
@@ -897,7 +904,7 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
     [
         ([], "at least two scans, got 1"),
         (["--order", "random"], "--order must be one of any, sequence"),
-        (["--voxel", "wide"], "--voxel must be a length"),
+        (["--spacing", "wide"], "--spacing must be a length"),
         (["--unit", "parsec"], "--unit must be one of"),
     ],
 )
