@@ -54,8 +54,8 @@ from spoonful.view.layers import (
 from spoonful.view.markup import asset, clean, escaped, policy
 
 COLORINGS = ("cloud", "values", "colors")
-# Clouds are drawn at most so many widths of the largest from the middle: farther ones, as in map
-# coordinates next to a scanner's own, would both shrink to a dot.
+# Moving clouds are drawn at most so many widths from the middle of the others. If one file has map
+# coordinates and the other a scanner's own, both would be dots.
 _REACH = 3.0
 
 
@@ -223,8 +223,10 @@ def _payload(
     moving = moving or [source for source, _ in ends] or fixed
     pivot = _middle(moving)
     origin = _middle(fixed) if fixed else (stops or [still])[-1].apply(pivot[None])[0]
-    widths = [float((p.amax(0) - p.amin(0)).norm()) for p in (*points, torch.cat(fixed or moving))]
-    frames = _Frames(pivot, origin, _REACH * max(widths) or math.inf)
+    width = max(
+        float((p.amax(0) - p.amin(0)).norm()) for p in map(torch.cat, (moving, fixed or moving))
+    )
+    frames = _Frames(pivot, origin, _REACH * width or math.inf)
     around = [
         frames._replace(pivot=_middle([p])) if path else frames
         for p, path in zip(points, own, strict=True)
