@@ -103,7 +103,11 @@ def write_report(
         layers=layers,
         poses=[
             PoseStop("start", Pose.identity(), "as in the files"),
-            PoseStop("aligned", Pose.identity(), "each group in the frame of its first scan"),
+            PoseStop(
+                "aligned",
+                Pose.identity(),
+                "the groups side by side" if len(found.groups) > 1 else "in one frame",
+            ),
         ],
         links=_edges(found, dict(zip(shown, (layer.name for layer in layers), strict=True))),
         views=[
