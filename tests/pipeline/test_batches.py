@@ -184,8 +184,8 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
     killed: list[int] = []
 
     def kill() -> None:
-        while sum(path.stat().st_size for path in notes.iterdir()) < 40 * len("pair-10 1 1\n"):
-            time.sleep(0.1)
+        while sum(path.stat().st_size for path in notes.iterdir()) < 10 * len("pair-10 1 1\n"):
+            time.sleep(0.01)
         killed.append(log(notes)[-1][2])
         os.kill(killed[0], signal.SIGKILL)
 
