@@ -5,7 +5,7 @@
 
 Both do the same: point to point from no motion, matches up to 0.5, at most 30 iterations, until
 share and root mean square distance of the matches change by less than 1e-6. The pairs are test
-items of `dcp-twice-sampled` made from the embedded corpus, two samples of a surface, no point in
+items of `dcp-twice-sampled` made from the built-in shapes, two samples of a surface, no point in
 both, so that errors tell who registers better.
 
 On the CPU both have one thread and are timed by the processor time of the process, which other

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("table", nargs="?", help=", ".join(tables.names()) + "; without one, they are listed")
-    add("--data", help="a folder with data; without it, the embedded corpus")
+    add("--data", help="a folder with data; without it, the built-in shapes")
     add("--runs", type=Path, default=Path("runs"), help="where runs and results are kept")
     add("--budget", help="time to train the whole table, as 10m or 2h; measuring adds up to half")
     add("--seeds", type=int, help="training runs per row")

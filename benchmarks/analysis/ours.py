@@ -77,16 +77,16 @@ def in_short(subject: Subject) -> Drawing:
                 f"{name}, {form} form: share with rho above 1": above / count,
                 f"{name}, {form} form: share that has left Kabsch": left / count,
             }
-    columns = ("pairs", "a, median", "form", "rho, median", "rho > 1", "have left Kabsch")
+    columns = ("pairs", "a, median", "form", "rho, median", "rho > 1", "diverged")
     table = Table(columns, rows)
     return Drawing(
         "What makes it diverge",
-        "A rho above 1. Started at the Kabsch rotation, the refinement has only rounding errors to "
-        "work on, and each iteration multiplies them by rho. If the matches are the turned source "
-        "scaled by a, rho is |1 - a| in source form and |1 - 1/a| in target form: matches less "
-        "than half as large as their source make the target form diverge, matches more than twice "
-        "as large the source form. The last column counts the pairs that have left Kabsch after "
-        f"{PATIENCE} iterations in float32. Training means its first steps, from fresh weights.",
+        "A rho above 1. Started at the Kabsch rotation, the refinement only changes rounding "
+        "errors: each iteration multiplies them by rho. If the matches are the rotated source "
+        "scaled by a, rho is |1 - a| in source form and |1 - 1/a| in target form. So the target "
+        "form diverges if a is below 1/2, and the source form if a is above 2. The last column "
+        f"counts the pairs that diverged from Kabsch within {PATIENCE} iterations in float32. "
+        "Training means its first steps, from fresh weights.",
         table,
         shown=table,
         facts=facts,
@@ -176,7 +176,7 @@ def divergence_vs_rho(subject: Subject) -> Drawing:
         "Kabsch, where rounding is the only error. In float64 the same cases have the same rho and "
         "diverge by 2^29 times less. Lines: one rounding per iteration, grown by rho. The table "
         "has, for each indicator, its rank correlation with D over the cases with D > 1e-5, how "
-        "often it ranks a case that has left Kabsch after 100 iterations above one that has not, "
+        "often it ranks a case that diverged within 100 iterations above one that did not, "
         "and the share of cases that the best bound on it predicts. For rho the bound is 1, and "
         "nothing is fitted.",
         Table(("form", "geometry", "origin", *keys), rows),

@@ -311,7 +311,7 @@ def _cases(batch: Batch, found: Registration) -> Cases:
 
 
 def small(*, pairs: int = 64, steps: int = 48, trained: bool = True) -> Subject:
-    """A small DCP, trained for seconds on the embedded corpus: with Kabsch, and perturbed.
+    """A small DCP, trained for seconds on the built-in shapes: with Kabsch, and perturbed.
 
     Args:
         pairs: the number of test pairs.
@@ -332,7 +332,7 @@ def small(*, pairs: int = 64, steps: int = 48, trained: bool = True) -> Subject:
             curves.insert(0, Curve(label, _log(Path(folder))))
             model = checkpoint.load_model(folder)
     return Subject(
-        "a small DCP, trained briefly on the embedded corpus",
+        "a small DCP, trained briefly on the built-in shapes",
         model,
         test_shapes,
         train_shapes,

@@ -161,7 +161,7 @@ def reproduce(
 
     Args:
         table: its name, see `paper.tables.names`.
-        data: the data's name, see `open_data`; None for the embedded corpus.
+        data: the data's name, see `open_data`; None for the built-in shapes.
         runs: the folder of training runs.
         budget: seconds of training for the whole table, in equal shares; None to train in full.
             A run that was trained in full before is preferred to a short one. A network that

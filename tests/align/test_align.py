@@ -28,6 +28,7 @@ from spoonful.data.clouds import Cloud, Mesh, read_cloud, read_mesh, write_cloud
 from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, random_rotation
 from view.chromium import Chromium
+from view.helpers import Page
 
 pytest.importorskip("gtsam", reason="needs the extra align")
 
@@ -136,7 +137,7 @@ def test_what_is_written_agrees_with_the_poses(
     views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
 ) -> None:
     folder, _, found = views
-    write(found, tmp_path, voxel=0.2, graph=True)
+    write(found, tmp_path, spacing=0.2, graph=True)
     saved = json.loads((tmp_path / "poses.json").read_text())
     matrix = saved["scans"]["view_3"]["T_group_scan"]
     pose = Pose.from_matrix(torch.tensor(matrix, dtype=torch.float64))
@@ -224,6 +225,25 @@ def test_the_page_moves_each_scan_from_its_file_to_its_pose(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_groups_in_far_frames_stand_side_by_side_on_the_page(
+    views: tuple[Path, dict[str, Pose], Aligned], tmp_path: Path
+) -> None:
+    _, truth, found = views
+    first, second = [["view_2", "view_1"], ["view_3", "view_0"]]
+    utm = torch.tensor([500_123.25, 5_400_321.5, 120.0], dtype=torch.float64)
+    far = {name: Pose(pose.rotation, pose.translation + utm) for name, pose in found.poses.items()}
+    split = replace(found, groups=[first, second], poses=found.poses | {n: far[n] for n in second})
+    page = Page(write_report(tmp_path / "report.html", split))
+    centers = torch.tensor(
+        [layer["stops"][-1]["translation"] for layer in page.payload["layers"]], dtype=torch.float64
+    )
+    assert len(centers) == len(truth)
+    width = max(float((p.amax(0) - p.amin(0)).norm()) for p in map(page.points, range(4)))
+    assert float(torch.cdist(centers, centers).max()) < 3 * width
+    assert "drawn nearer" not in page.payload["stops"][-1]["caption"]
+
+
 def test_fewer_pairs_are_tried_in_a_sequence_and_among_many_scans(
     views: tuple[Path, dict[str, Pose], Aligned], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -680,6 +700,13 @@ def test_a_table_beside_a_single_scan_is_named(tmp_path: Path) -> None:
         list_scans([tmp_path])
 
 
+def test_scans_in_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = ["scan 1.ply", "scan 2.ply", "scan 2 (copy).ply", "scan 10.ply"]
+    for name in reversed(names):
+        (tmp_path / name).touch()
+    assert [path.name for path in list_scans([tmp_path])] == names
+
+
 def test_hidden_files_in_a_folder_are_no_scans(tmp_path: Path) -> None:
     scans = [tmp_path / "a.ply", tmp_path / "b.ply"]
     for path in scans:
@@ -849,7 +876,7 @@ def test_the_page_names_the_command_with_all_that_changes_the_result(
         write_cloud(tmp_path / f"{k}.ply", Cloud(torch.rand(50, 3)))
     out = tmp_path / "out"
     arguments = ["align", str(tmp_path), "--out", str(out), "--order", "any"]
-    arguments += ["--up", "y", "--voxel", "0.2", "--unit", "mm", "--seed", "5", "--graph"]
+    arguments += ["--up", "y", "--spacing", "0.2", "--unit", "mm", "--seed", "5", "--graph"]
     assert run(arguments) == 130
 
 
@@ -859,7 +886,7 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
 ) -> None:
     folder, _, found = views
     (folder / "notes.txt").write_text("bring a ladder")
-    arguments = ["align", str(folder), "--out", str(folder / "out"), "--voxel", "0.2", "--json"]
+    arguments = ["align", str(folder), "--out", str(folder / "out"), "--spacing", "0.2", "--json"]
     assert run(arguments) == 3
     printed = json.loads(capsys.readouterr().out)
     assert printed["confident"] is False
@@ -877,7 +904,7 @@ def test_the_command_resumes_writes_and_says_what_is_doubtful(
     [
         ([], "at least two scans, got 1"),
         (["--order", "random"], "--order must be one of any, sequence"),
-        (["--voxel", "wide"], "--voxel must be a length"),
+        (["--spacing", "wide"], "--spacing must be a length"),
         (["--unit", "parsec"], "--unit must be one of"),
     ],
 )

@@ -92,6 +92,12 @@ def test_compare_breaks_no_words(run, columns):
         assert max(map(len, text.splitlines())) <= columns
 
 
+def test_settings_are_checked_before_data_is_opened(run):
+    for option in ("--limit", "--batch-size"):
+        with pytest.raises(ValueError, match=f"{option} must be an int >= 1, got 0"):
+            run("evaluate", "identity", "--data", "missing.pt", option, "0")
+
+
 def test_compare_refuses_results_of_different_protocols(run):
     run("evaluate", "identity", "--data", "toys.pt", "--out", "r", "--limit", "2")
     run("evaluate", "identity", "--data", "toys.pt", "--out", "r", "--protocol", "rpm-jitter")

@@ -184,8 +184,8 @@ def test_on_a_cluster_nothing_is_lost_or_twice_though_a_worker_is_killed(
     killed: list[int] = []
 
     def kill() -> None:
-        while sum(path.stat().st_size for path in notes.iterdir()) < 40 * len("pair-10 1 1\n"):
-            time.sleep(0.1)
+        while sum(path.stat().st_size for path in notes.iterdir()) < 10 * len("pair-10 1 1\n"):
+            time.sleep(0.01)
         killed.append(log(notes)[-1][2])
         os.kill(killed[0], signal.SIGKILL)
 
@@ -307,6 +307,12 @@ def test_semicolons_do_as_well_as_commas(tmp_path: Path) -> None:
     assert read_pairs(path) == [
         Request(str(tmp_path / "a, b.ply"), str(tmp_path / "c.ply"), id="x")
     ]
+
+
+def test_capitals_in_the_names_of_columns_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("ID, Source ,TARGET\nx,a.ply,b.ply\n", "utf-8-sig")
+    assert read_pairs(path) == [Request(str(tmp_path / "a.ply"), str(tmp_path / "b.ply"), id="x")]
 
 
 def test_files_are_named_from_the_tables_folder(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_stored_poses_put_the_source_where_the_true_ones_do(
 ) -> None:
     shift = torch.tensor(offset, dtype=torch.float64)
     source = turn(70, "y", (3, 2, 1)).inverse().apply(target)
-    poses = [Pose(turn(a, "y").rotation, shift + a) for a in (0.0, 30.0, 70.0)]
+    poses = [Pose(turn(a, "y").rotation, shift + a / 20) for a in (0.0, 30.0, 70.0)]
     page = shown(
         tmp_path,
         layers=[CloudLayer("source", source, moves=True), CloudLayer("target", target + shift)],
@@ -53,6 +53,26 @@ def test_stored_poses_put_the_source_where_the_true_ones_do(
         true = pose.apply(source) - (target + shift)
         stored = page.stop(i).apply(page.points(0)) - page.points(1)
         torch.testing.assert_close(stored, true, atol=1e-4, rtol=0)
+
+
+def test_far_clouds_are_drawn_near_enough_to_be_seen(tmp_path: Path, target: Tensor) -> None:
+    utm, near = torch.tensor(UTM, dtype=torch.float64), Pose.identity(dtype=torch.float64)
+    back = Pose(near.rotation, -utm)
+    page = shown(
+        tmp_path,
+        layers=[CloudLayer("source", target + utm, moves=True), CloudLayer("target", target)],
+        poses=[PoseStop("start", near, "as given"), PoseStop("final", back)],
+    )
+    width = float((target.amax(0) - target.amin(0)).norm())
+    starts, ends = (page.stop(i).apply(page.points(0)) for i in (0, 1))
+    gap = starts.mean(0) - page.points(1).mean(0)
+    torch.testing.assert_close(gap / gap.norm(), utm / utm.norm(), atol=1e-3, rtol=0)
+    assert width < float(gap.norm()) < 4 * width
+    assert float((ends - page.points(1)).abs().max()) < 1e-3 * width
+    start, final = page.payload["stops"]
+    assert start["caption"] == "as given; far clouds are drawn nearer"
+    assert start["matrix"] == near.matrix().tolist()
+    assert final["caption"] == ""
 
 
 def test_the_matrix_is_shown_as_it_was_given(tmp_path: Path, pair: dict[str, Any]) -> None:

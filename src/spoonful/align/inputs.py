@@ -152,6 +152,7 @@ def _listed(path: Path) -> list[Path]:
 
 
 def _natural(path: Path) -> list[Any]:
-    """A key that sorts scan_2 before scan_10."""
-    parts = ["".join(group) for _, group in itertools.groupby(path.name, str.isdigit)]
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+    """A key that sorts scan_2 before scan_10, and scan.ply before its copy, scan (1).ply."""
+    parts = ["".join(group) for _, group in itertools.groupby(path.stem, str.isdigit)]
+    numbered = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+    return [*numbered, (0, -1, path.suffix)]

@@ -30,7 +30,7 @@ def write(
     found: Aligned,
     out: str | Path,
     *,
-    voxel: float | None = None,
+    spacing: float | None = None,
     graph: bool = False,
     unit: str = "",
     command: str | Sequence[str] = "",
@@ -47,7 +47,8 @@ def write(
     Args:
         found: what `align` returns.
         out: the folder.
-        voxel: spacing of the merged clouds; None takes `found.spacing`.
+        spacing: edge of the voxels that have one point of a merged cloud each; None takes
+            `found.spacing`.
         graph: also write `graph.g2o`.
         unit: of the files' coordinates, for the page; "" if it is not known.
         command: the command, for the page.
@@ -57,10 +58,10 @@ def write(
     Returns:
         The files and folders to look at.
     """
-    if voxel is not None and not 0 < voxel < math.inf:
-        raise ValueError(f"voxel must be positive and finite, got {voxel}")
+    if spacing is not None and not 0 < spacing < math.inf:
+        raise ValueError(f"spacing must be positive and finite, got {spacing}")
     folder = Path(out)
-    spacing = found.spacing if voxel is None else voxel
+    spacing = found.spacing if spacing is None else spacing
     poses = folder / "poses.json"
     written = [poses]
     files: set[Path] = set()

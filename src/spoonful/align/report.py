@@ -60,8 +60,9 @@ def write_report(
     shown = [name for group in found.groups for name in group if name in found.surfaces][:SCANS]
     surfaces = {name: load_surface(found.surfaces[name]) for name in shown}
     most = POINTS // max(1, len(shown))
-    layers, typical = [], dict[str, float]()
-    edge = 0.0  # of the row of groups, along x
+    layers: list[CloudLayer] = []
+    typical: dict[str, float] = {}
+    row = torch.zeros(3, dtype=torch.float64)  # the lowest corner of the next group
     for k, group in enumerate(found.groups, start=1):
         members = [name for name in group if name in surfaces]
         if not members:
@@ -72,8 +73,9 @@ def write_report(
         residuals = _residuals(placed, turned, 2 * found.spacing)
         everything = torch.cat(placed)
         low, high = everything.amin(0), everything.amax(0)
-        aside = torch.tensor([edge - float(low[0]) if k > 1 else 0.0, 0, 0], dtype=torch.float64)
-        edge = float(high[0] + aside[0]) + 0.2 * float((high - low).max())
+        aside = row - low if layers else torch.zeros_like(low)
+        row = low + aside  # all groups begin at the same y and z: their frames may be far apart
+        row[0] = high[0] + aside[0] + 0.2 * (high - low).max()
         for name, residual in zip(members, residuals, strict=True):
             matched = residual[residual.isfinite()]
             if len(matched):
@@ -101,7 +103,11 @@ def write_report(
         layers=layers,
         poses=[
             PoseStop("start", Pose.identity(), "as in the files"),
-            PoseStop("aligned", Pose.identity(), "each group in the frame of its first scan"),
+            PoseStop(
+                "aligned",
+                Pose.identity(),
+                "the groups side by side" if len(found.groups) > 1 else "in one frame",
+            ),
         ],
         links=_edges(found, dict(zip(shown, (layer.name for layer in layers), strict=True))),
         views=[

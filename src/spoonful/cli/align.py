@@ -53,11 +53,9 @@ def align_command(
         typer.Option(metavar="auto", help="auto: the scans have different, unknown scales."),
     ] = None,
     up: UpAxis = "",
-    voxel: Annotated[
+    spacing: Annotated[
         str | None,
-        typer.Option(
-            metavar="5mm", help="Spacing of merged.ply, not of the search. Default: automatic."
-        ),
+        typer.Option(metavar="5mm", help="Spacing of merged.ply. Default: automatic."),
     ] = None,
     unit: Unit = "",
     graph: Annotated[
@@ -92,7 +90,7 @@ def align_command(
 
       spoonful align scans/ --out aligned
 
-      spoonful align scans/*.ply --out aligned --fixed scans/first.ply --voxel 5mm
+      spoonful align scans/*.ply --out aligned --fixed scans/a.ply --spacing 5mm
 
       spoonful align list.txt --out aligned --order sequence --graph
     """
@@ -102,7 +100,7 @@ def align_command(
         raise ValueError(f"--scale must be auto, got {scale!r}; --fixed sets the scan with scale 1")
     if unit not in ("", *UNITS):
         raise ValueError(f"--unit must be one of {', '.join(UNITS)}, got {unit!r}")
-    spacing = None if voxel is None else length(voxel, unit, "--voxel")
+    apart = None if spacing is None else length(spacing, unit, "--spacing")
     work = plan(len(list_scans(scans)), order, workers)
     if dry_run or (work.scans > MANY and not yes):
         took = f"{work.hours:.1f} h" if work.hours >= 1 else f"{math.ceil(60 * work.hours)} min"
@@ -113,8 +111,8 @@ def align_command(
         return
     command = ["spoonful", "align", *map(str, scans), "--out", str(out), "--order", order]
     given = {
-        "fixed": fixed, "init": init, "scale": scale, "up": up, "voxel": voxel, "unit": unit,
-        "seed": seed,
+        "fixed": fixed, "init": init, "scale": scale, "up": up, "spacing": spacing,
+        "unit": unit, "seed": seed,
     }  # fmt: skip
     for name, value in given.items():
         command += [f"--{name}", str(value)] if value else []
@@ -140,7 +138,7 @@ def align_command(
             written = write(
                 found,
                 out,
-                voxel=spacing,
+                spacing=apart,
                 graph=graph,
                 unit=unit,
                 command=command,

@@ -170,15 +170,18 @@ def matrix_lines(matrix: Sequence[Sequence[float]]) -> list[str]:
     0.0000000  0.0000000  1.0000000   0.00000
     0.0000000  0.0000000  0.0000000   1.00000
 
-    A small scale gets more decimals:
+    A small scale gets more decimals, and so do map coordinates, which a turn moves far:
 
     >>> print(matrix_lines([[0.001, 0, 0, 0], [0, 0.001, 0, 0], [0, 0, 0.001, 0], [0, 0, 0, 1]])[0])
     0.0010000000  0.0000000000  0.0000000000  0.000000
+    >>> print(matrix_lines([[1, 0, 0, 5.4e6], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])[0])
+    1.0000000000  0.0000000000  0.0000000000  5400000.000
     """
     largest = max(abs(row[3]) for row in matrix[:3])
-    digits = 6 - (math.floor(math.log10(largest)) if largest > 0 else 0)
+    power = math.floor(math.log10(largest)) if largest > 0 else 0
+    digits = 6 - power
     scale = math.hypot(*(row[0] for row in matrix[:3]))
-    linear = 7 + max(0, -round(math.log10(scale)))
+    linear = 7 + max(0, power - 3) + max(0, -round(math.log10(scale)))
     decimals = [linear, linear, linear, min(max(digits, 3), 9)]
     cells = [
         [f"{round(v, d) + 0.0:.{d}f}" for v, d in zip(r, decimals, strict=True)] for r in matrix

@@ -31,6 +31,7 @@ from spoonful.evaluation.columns import Column, columns
 from spoonful.evaluation.result import Statistics
 from spoonful.extras import MissingExtra
 from spoonful.files import check_folder
+from spoonful.geometry.checks import check_count
 from spoonful.inputs import known_device
 
 _WIDE = 120  # columns that hold a table without breaking its intervals
@@ -83,6 +84,9 @@ def evaluate_command(
 
       torchrun --no-python --nproc-per-node 2 spoonful evaluate runs/mine
     """
+    check_count("--batch-size", batch_size)
+    if limit is not None:
+        check_count("--limit", limit)
     card = protocols.get(protocol)
     if noise is not None:
         card = card.with_noise(noise)

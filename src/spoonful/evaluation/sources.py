@@ -40,7 +40,7 @@ def open_data(name: str, split: str = "test", protocol: Protocol | None = None) 
     """Open data by name: built-in shapes, a folder or a file.
 
     Args:
-        name: "synthetic" for the embedded corpus; a folder of clouds and meshes, of ModelNet40's
+        name: "synthetic" for the built-in shapes; a folder of clouds and meshes, of ModelNet40's
             HDF5 files, or of 3DMatch's scenes; a file of tensors; or the name of one in the folder
             that the environment variable `SPOONFUL_DATA` names, or in `~/.cache/spoonful`.
             "{split}" in it stands for the split.

@@ -49,8 +49,9 @@ TEXTS = ("id", "source", "target", "status", "message", "method")
 def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
     """Read a CSV file with the columns `source` and `target`, and optionally `id` and `init`.
 
-    Columns are separated by commas or semicolons. Files are named relative to the folder of the CSV
-    file. Without a column `id` the pairs are numbered from 1.
+    Columns are separated by commas or semicolons; capitals in their names do not matter. Files are
+    named relative to the folder of the CSV file. Without a column `id` the pairs are numbered from
+    1.
 
     Args:
         path: the CSV file.
@@ -67,7 +68,8 @@ def read_pairs(path: str | os.PathLike[str], **options: Any) -> list[Request]:
         # newline="": the csv module handles line breaks within quotes.
         lines = io.StringIO(text, newline="")
         table = csv.DictReader(lines, delimiter=comma, skipinitialspace=True, strict=True)
-        rows, names = list(table), [name for name in table.fieldnames or () if name]
+        table.fieldnames = [name.strip().lower() for name in table.fieldnames or ()]
+        rows, names = list(table), [name for name in table.fieldnames if name]
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a CSV file in UTF-8: save it as CSV UTF-8") from None
     except csv.Error as error:

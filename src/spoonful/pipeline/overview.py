@@ -21,10 +21,10 @@ MARKS = {"failed": "failed", "doubtful": "doubtful", "confident": "good"}
 def report_name(pair: str) -> str:
     """The file name of a pair's report, valid for any id and never that of the index page.
 
-    >>> report_name("hall 1/b"), report_name("Index")
-    ('hall 1%2Fb.html', '%49ndex.html')
+    >>> report_name("hall 1/b"), report_name("Büro"), report_name("Index")
+    ('hall 1%2Fb.html', 'Büro.html', '%49ndex.html')
     """
-    name = f"{quote(pair, safe=' ')}.html"
+    name = "".join(c if c.isalnum() or c == " " else quote(c, safe="") for c in pair) + ".html"
     # Some file systems ignore case.
     return f"%{ord(name[0]):X}{name[1:]}" if name.lower() == OVERVIEW else name
 

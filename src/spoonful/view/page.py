@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import shlex
 import sys
@@ -53,6 +54,9 @@ from spoonful.view.layers import (
 from spoonful.view.markup import asset, clean, escaped, policy
 
 COLORINGS = ("cloud", "values", "colors")
+# Moving clouds are drawn at most so many widths from the middle of the others. If one file has map
+# coordinates and the other a scanner's own, both would be dots.
+_REACH = 3.0
 
 
 def write_page(
@@ -168,15 +172,24 @@ class _Frames(NamedTuple):
 
     pivot: Tensor  # (3,) in the source's frame: the centre of rotation of moving clouds
     origin: Tensor  # (3,) in the target's frame: the middle of the page
+    reach: float  # clouds that are farther from the middle are drawn at this distance
 
     def stop(self, pose: Pose) -> dict[str, Any]:
         """A pose between the two frames: it takes the pivot to `translation`."""
-        moved = pose.apply(self.pivot[None])[0]
+        shift = self._shift(pose)
+        nearer = min(1.0, self.reach / max(float(shift.norm()), 1e-300))
         return {
             "rotation": pose.rotation.tolist(),
-            "translation": (moved - self.origin).tolist(),
+            "translation": (nearer * shift).tolist(),
             "matrix": pose.matrix().tolist(),  # as the user knows it
         }
+
+    def far(self, pose: Pose) -> bool:
+        """True if the clouds are drawn nearer than they are."""
+        return float(self._shift(pose).norm()) > self.reach
+
+    def _shift(self, pose: Pose) -> Tensor:
+        return pose.apply(self.pivot[None])[0] - self.origin
 
 
 def _payload(
@@ -210,22 +223,38 @@ def _payload(
     moving = moving or [source for source, _ in ends] or fixed
     pivot = _middle(moving)
     origin = _middle(fixed) if fixed else (stops or [still])[-1].apply(pivot[None])[0]
-    frames = _Frames(pivot, origin)
+    width = max(
+        float((p.amax(0) - p.amin(0)).norm()) for p in map(torch.cat, (moving, fixed or moving))
+    )
+    frames = _Frames(pivot, origin, _REACH * width or math.inf)
+    around = [
+        frames._replace(pivot=_middle([p])) if path else frames
+        for p, path in zip(points, own, strict=True)
+    ]
+    far = [
+        any(
+            frame.far((path or stops)[i])
+            for frame, path, layer in zip(around, own, layers, strict=True)
+            if path or layer.moves
+        )
+        for i in range(len(poses))
+    ]
 
     packed, packed_links = [], []
-    for layer, p, v, path, color in zip(layers, points, values, own, colors(layers), strict=True):
+    for layer, frame, p, v, path, color in zip(
+        layers, around, points, values, own, colors(layers), strict=True
+    ):
         keep = sample(len(p), max_points)
         normals = _like_points(layer, "normals", p)
-        around = _Frames(_middle([p]), origin) if path else frames
         packed.append(
             {
                 "name": clean(layer.name),
                 "color": color,
                 "moves": bool(layer.moves or path),
-                "stops": [around.stop(pose) for pose in path] or None,
+                "stops": [frame.stop(pose) for pose in path] or None,
                 "visible": bool(layer.visible),
                 "total": max(len(p), layer.total or 0),
-                "points": _pack(p[keep] - (around.pivot if layer.moves or path else origin)),
+                "points": _pack(p[keep] - (frame.pivot if layer.moves or path else origin)),
                 "normals": None if normals is None else _pack_normals(normals[keep]),
                 "values": None if v is None else [_pack_values(row[keep], colormap) for row in v],
                 "colors": _colors(layer, p, keep),
@@ -261,10 +290,16 @@ def _payload(
         "moving": bool(poses),
         "one": one,  # pose for all clouds that move
         "stops": [
-            {"name": clean(stop.name), "caption": clean(stop.caption), **frames.stop(pose)}
-            for stop, pose in named
+            {"name": clean(stop.name), "caption": _caption(stop, apart), **frames.stop(pose)}
+            for (stop, pose), apart in zip(named, far or [False], strict=True)
         ],
     }
+
+
+def _caption(stop: PoseStop, far: bool) -> str:
+    """The caption of a stop, which says if clouds are drawn nearer than they are."""
+    parts = [stop.caption, "far clouds are drawn nearer" if far else ""]
+    return clean("; ".join(filter(None, parts)))
 
 
 def _own_poses(layer: CloudLayer, count: int) -> list[Pose]:

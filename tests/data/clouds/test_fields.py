@@ -78,6 +78,16 @@ def test_las_keeps_every_dimension_and_only_moves_points(
     )
 
 
+def test_positions_come_first_in_tables_of_las_points(tmp_path: Path) -> None:
+    survey(tmp_path / "a.las")
+    shape = read(tmp_path / "a.las", fields=True)
+    for name in ("b.csv", "b.ply"):
+        write_cloud(tmp_path / name, shape)
+        found = read(tmp_path / name, fields=True)
+        assert list(found.fields)[:4] == ["x", "y", "z", "intensity"]
+        assert "gps_time" in found.fields
+
+
 def test_las_steps_are_scaled_with_the_points(tmp_path: Path) -> None:
     given = survey(tmp_path / "a.las")
     write_cloud(tmp_path / "b.las", scaled(read(tmp_path / "a.las", fields=True), 0.001))

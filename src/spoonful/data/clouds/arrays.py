@@ -124,7 +124,8 @@ def to_bytes(colors: NDArray[Any]) -> NDArray[Any]:
 def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[Any]]:
     """All columns of a cloud or mesh, in the order of the file that it was read from.
 
-    Positions, normals and colours are named x, y, z, nx, ny, nz, red, green, blue.
+    Positions, normals and colours are named x, y, z, nx, ny, nz, red, green, blue. Positions come
+    first if they were no columns of the file, as in LAS: some programs take the first three.
 
     Args:
         shape: the cloud or mesh.
@@ -137,7 +138,8 @@ def columns_of(shape: Cloud | Mesh, *, raw: bool = False) -> dict[str, NDArray[A
     names = {name.lower(): name for name in shape.fields}
     if shape.colors is not None and not (raw and any(map(set(names).issuperset, COLOR))):
         blocks.append((COLOR, shape.colors))
-    columns = dict(shape.fields)
+    first = () if set(POSITION) <= set(names) else POSITION
+    columns: dict[str, Any] = {**dict.fromkeys(first), **shape.fields}
     for choices, block in blocks:
         given = next((choice for choice in choices if set(choice) <= set(names)), ())
         for name in given:
