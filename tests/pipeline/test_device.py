@@ -16,6 +16,7 @@ from pipeline.lumps import ellipsoid, lumpy, off_by, view
 from spoonful.classical.fpfh import fpfh
 from spoonful.data.clouds import Cloud, write_cloud
 from spoonful.data.normals import estimate_normals
+from spoonful.data.simulate import simulate
 from spoonful.geometry import Pose, kernels
 from spoonful.neighbors import Index
 from spoonful.neighbors.blocks import distances
@@ -24,6 +25,7 @@ from spoonful.pipeline.alignment import Alignment
 from spoonful.pipeline.batches import register_pairs
 from spoonful.pipeline.field import Field, settle
 from spoonful.pipeline.runner import Request
+from spoonful.pipeline.sight import Rays, looked_through
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 OPTIONS = (
@@ -88,6 +90,28 @@ def test_distances_and_histograms_are_those_of_the_cpu(pair):
         found = fpfh(points.to(DEVICE), normals.to(DEVICE), [0.3, 0.4]).cpu()
     torch.testing.assert_close(apart, distances(points[:9], points))
     torch.testing.assert_close(found, fpfh(points, normals, [0.3, 0.4]), atol=1e-5, rtol=1e-4)
+
+
+def seen(device: str) -> torch.Tensor:
+    """What two sensors looked through at three poses, computed on a device."""
+    clouds = [cloud.points.float() for cloud in simulate("room", "camera", detail=0.3).clouds]
+    source, target = (
+        Rays((10 * points).to(device), torch.zeros(3, device=device)) for points in clouds
+    )
+    shifts = torch.tensor([[0.0, 0, 0], [4, 0, 0], [0, 0, -6]], device=device)
+    return looked_through(source, target, Pose(torch.eye(3, device=device).expand(3, 3, 3), shifts))
+
+
+def test_sensors_look_through_the_same_on_any_device():
+    with Elsewhere():
+        found = seen(DEVICE).cpu()
+    torch.testing.assert_close(found, seen("cpu"), atol=2e-3, rtol=0)
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_sensors_look_through_the_same_on_a_gpu():
+    torch.testing.assert_close(seen("cuda").cpu(), seen("cpu"), atol=2e-3, rtol=0)
 
 
 def test_a_device_that_is_not_there_is_an_error(pair):

@@ -150,7 +150,7 @@ def confidence_of(fit: FitStatistics) -> float:
 
 
 def features_of(fit: FitStatistics) -> tuple[float, ...]:
-    """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; `seen`; one.
+    """Logarithms of `support` / `share`, `agreement`, `exactness`; excess of `through`; seen; one.
 
     The excess is over `_THROUGH`, and at most 0.1: edges and noise explain what is below.
     """

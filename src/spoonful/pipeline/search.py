@@ -22,9 +22,9 @@ from torch import Tensor
 from spoonful.classical.consensus import support_of
 from spoonful.classical.fpfh import fpfh, mutual_matches
 from spoonful.geometry import Pose
+from spoonful.pipeline import sight
 from spoonful.pipeline.field import Field, View, meet, settle
 from spoonful.pipeline.prepare import Pair, Scan, both
-from spoonful.pipeline.sight import Rays, looked_through
 
 # Surroundings of these radii, in voxels, describe a point together.
 _RADII = (4.0, 6.0, 9.0)
@@ -207,16 +207,20 @@ class Search:
         score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
         return Judged(pose, names, support, near, agreement, through, score)
 
-    @cached_property
-    def _rays(self) -> list[Rays]:
-        scans = (self.pair.source, self.pair.target) if self.views else ()
-        return [Rays(scan.fine.points, scan.eye) for scan in scans if scan.eye is not None]
-
     def looked_through(self, pose: Pose) -> Tensor:
-        """(H,) see `spoonful.pipeline.sight`; zero if no sensor is known."""
-        if not self._rays:
+        """(H,) see `sight.looked_through`; zero if the sensors are not known."""
+        if not self.views:
             return pose.translation.new_zeros(len(pose.translation))
-        return looked_through(*self._rays, pose)
+        return sight.looked_through(*self._rays, pose)
+
+    @cached_property
+    def _rays(self) -> tuple[sight.Rays, sight.Rays]:
+        both = self.pair.source, self.pair.target
+        source, target = (
+            sight.Rays(scan.fine.points, view.eye)
+            for scan, view in zip(both, self.views, strict=True)
+        )
+        return source, target
 
     def with_estimated_normals(self) -> Search:
         """A copy of the search that scores poses with estimated normals of either sign.
