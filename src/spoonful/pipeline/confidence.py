@@ -135,11 +135,11 @@ def confidence_of(fit: FitStatistics) -> float:
 
     >>> fit = FitStatistics(support=100, agreement=0.7, exactness=0.7, share=0.5)
     >>> round(confidence_of(fit), 2)
-    0.77
+    0.81
     >>> round(confidence_of(fit._replace(exactness=0.5)), 2)
-    0.57
+    0.52
     >>> round(confidence_of(fit._replace(rivals=(1,))), 2)
-    0.39
+    0.41
     """
     value = sum(w * x for w, x in zip(_WEIGHTS, features_of(fit), strict=True))
     found = 1 / (1 + math.exp(-value))
