@@ -1,6 +1,8 @@
-"""Half turns and slides of the best pose, which the search need not find."""
+"""Slides, half turns and symmetries of the best pose, which the search need not find."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 import torch
@@ -11,9 +13,9 @@ from pipeline.test_rivals import room_turned
 from spoonful.data.clouds import Cloud
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.gravity import Upright
-from spoonful.pipeline.lookalikes import NAME, slid_or_turned, with_lookalikes
+from spoonful.pipeline.lookalikes import NAME, SYMMETRY, slid_or_turned, with_lookalikes
 from spoonful.pipeline.prepare import prepare
-from spoonful.pipeline.rivals import best_relief_first
+from spoonful.pipeline.rivals import AS_GOOD, best_relief_first, rivals_of
 from spoonful.pipeline.search import Search, different
 
 
@@ -73,3 +75,36 @@ def test_half_a_turn_is_one_about_any_axis_and_a_slide_hardly_turns(degrees, ali
     turn = torch.deg2rad(torch.tensor(degrees)) * axis
     pose = Pose(rotation_from_vector(turn[None]), torch.zeros(1, 3))
     assert slid_or_turned(pose, Pose.identity()).tolist() == [alike]
+
+
+def propeller(blades: int) -> Cloud:
+    """A hub with equal, twisted blades."""
+    generator = torch.Generator().manual_seed(0)
+
+    def random() -> torch.Tensor:
+        return torch.rand(1500, generator=generator)
+
+    angle = 2 * math.pi * random()
+    parts = [torch.stack([0.15 * angle.cos(), 0.15 * angle.sin(), 0.3 * random() - 0.15], 1)]
+    for k in range(blades):
+        along, across = 0.1 + 0.9 * random(), 0.24 * random() - 0.12
+        pitch = 0.9 - 0.5 * along
+        blade = torch.stack([along, across * pitch.cos(), across * pitch.sin()], 1)
+        turn = torch.tensor([0, 0, 2 * math.pi * k / blades])
+        parts.append(blade @ rotation_from_vector(turn).mT)
+    return Cloud(torch.cat(parts).double())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blades", [3, 5])
+def test_a_propeller_has_rivals_that_are_turned_by_some_blades(blades):
+    cloud = propeller(blades)
+    search = Search(prepare(cloud, cloud))
+    found = with_lookalikes(search, search.measure(Pose.identity(1), ("a",)))
+    made = torch.tensor([name == SYMMETRY for name in found.name])
+    about_z = found.pose.rotation[:, 2, 2] > 0.99
+    angle = torch.atan2(found.pose.rotation[:, 1, 0], found.pose.rotation[:, 0, 0])
+    turns = angle * blades / (2 * math.pi)
+    assert bool((made & about_z).any())
+    assert bool(((turns - turns.round()).abs()[made & about_z] < 0.05).all())
+    assert bool((rivals_of(search, found)[made & about_z] >= AS_GOOD).all())

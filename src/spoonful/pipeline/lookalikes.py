@@ -1,10 +1,11 @@
-"""Look-alikes of a pose: slides and half turns that fit nearly as well.
+"""Look-alikes of a pose: slides, half turns and symmetries that fit nearly as well.
 
-A hall fits on itself after a slide by one column, and a room with rows of desks after half a turn.
-Most matches then agree with one of the poses, chance decides with which, and the search may find
-this one only. So the others are made from it: shifted so that the things that stand out of large
-planes lie on each other again, or turned by half a turn about the normal of a large plane and
-shifted so that the planes do.
+A hall fits on itself after a slide by one column, a room with rows of desks after half a turn, and
+a propeller with five blades after a fifth of a turn. Most matches then agree with one of the poses,
+chance decides with which, and the search may find this one only. So the others are made from it:
+shifted so that the things that stand out of large planes lie on each other again, turned by half a
+turn about the normal of a large plane and shifted so that the planes do, or moved as matches of
+each scan with itself propose.
 """
 
 from __future__ import annotations
@@ -17,15 +18,24 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, normalize
 
+from spoonful.classical.consensus import consensus
 from spoonful.geometry import Pose, rotation_from_vector
 from spoonful.pipeline.field import meet, settle
 from spoonful.pipeline.gravity import Upright
-from spoonful.pipeline.prepare import Pair, Scan
-from spoonful.pipeline.relief import Common, large_planes
-from spoonful.pipeline.search import Judged, Proposal, Search, different, distinct
+from spoonful.pipeline.prepare import Scan
+from spoonful.pipeline.relief import ENOUGH, Common, large_planes
+from spoonful.pipeline.search import (
+    CHOICES,
+    TOLERANCE,
+    Judged,
+    Proposal,
+    Search,
+    different,
+    distinct,
+)
 
-NAME = "look-alike"
-"""The name of the poses that are made here."""
+NAME, SYMMETRY = "look-alike", "symmetry"
+"""The names of the poses that are made here, and of those that a symmetry explains."""
 
 # Poses differ by a slide if the cosine of the angle between them is larger than this, and by half a
 # turn if it is smaller than minus this.
@@ -41,10 +51,16 @@ _CUBE, _FAR, _SLIDES = 2.0, 20, 6
 # After a half turn so many shifts are tried in each direction, if they bring together this share
 # of the points that the best one does; if they differ by less voxels, they settle in one place.
 _SHIFTS, _AS_MANY, _SAME = 2, 0.8, 4
+# Points of each scan that are matched with its others, at least so many voxels away.
+_MATCHED, _AWAY = 500, 10.0
+# So many of these matches propose motions, of which so many are looked at and so many are tried.
+_MATCHES, _MOTIONS, _TRIED = 250, 16, 4
+# A motion is a symmetry if it puts this share of the relief that comes near a scan on its surface.
+_SYMMETRIC = 0.85
 # How far points may be off before a pose has settled, in voxels: shifts are whole numbers.
 _ROUGH = 2.5
 # So many poses are settled, if they bring together this share of the points that the first does,
-_MOST, _WORTH = 4, 0.7
+_MOST, _WORTH = 6, 0.7
 # and kept if they bring together this share then.
 _KEPT = 0.8
 
@@ -63,6 +79,9 @@ class _Shape(NamedTuple):
         return _Shape(surface, relief, self.planes @ turn)
 
 
+Shapes = tuple[_Shape, _Shape]
+
+
 def with_lookalikes(search: Search, judged: Judged, upright: Upright | None = None) -> Judged:
     """The poses, with look-alikes of the first that bring nearly as much surface together.
 
@@ -77,7 +96,9 @@ def with_lookalikes(search: Search, judged: Judged, upright: Upright | None = No
         return meet(field, points, normals, pose, reach=reach, signed=source.given).near.sum(1)
 
     first = judged.pose.at(slice(0, 1))
-    pose = _lookalikes(search.pair, first)
+    shapes = _shape(source), _shape(search.pair.target)
+    made = [_slides_and_turns(*shapes, first), _symmetries(search, shapes, first)]
+    pose = Pose(*(torch.cat(parts) for parts in zip(*made, strict=True)))
     if upright is not None:
         pose = upright.kept([Proposal(NAME, pose)])[0].pose
     pose = Pose(*(torch.cat(parts) for parts in zip(first, pose, strict=True)))
@@ -85,15 +106,21 @@ def with_lookalikes(search: Search, judged: Judged, upright: Upright | None = No
     enough = rough >= _WORTH * rough[0]
     rough[0] = torch.inf  # so that poses that hardly differ from the first are left out
     keep = distinct(pose, rough, source.points, _MOST + 1)[1:]
-    pose = pose.at(keep[enough[keep]])
-    if len(pose.rotation):
-        pose = settle(field, points, normals, pose, signed=source.given)
-        kept = together(pose, 1.5) >= _KEPT * together(first, 1.5)
-        # Poses of one place are for `most_exact_first`, which knows the finer grid.
-        pose = pose.at(kept & different(search.pair, pose, first.at(0)))
-    if not len(pose.rotation):
+    keep = keep[enough[keep]]
+    if not len(keep):
         return judged
-    return judged.plus(search.measure(pose, (NAME,) * len(pose.rotation)))
+    pose = settle(field, points, normals, pose.at(keep), signed=source.given)
+    kept = together(pose, 1.5) >= _KEPT * together(first, 1.5)
+    # Poses of one place are for `most_exact_first`, which knows the finer grid.
+    kept &= different(search.pair, pose, first.at(0))
+    if not bool(kept.any()):
+        return judged
+    pose = pose.at(kept)
+    symmetric = _onto_itself(search, shapes, pose, first) >= _SYMMETRIC
+    # Corridors and halls nearly fit on themselves after these two, so more is asked of them.
+    symmetric &= ~slid_or_turned(pose, first.at(0))
+    names = tuple(SYMMETRY if each else NAME for each in symmetric.tolist())
+    return judged.plus(search.measure(pose, names))
 
 
 def slid_or_turned(pose: Pose, other: Pose) -> Tensor:
@@ -102,10 +129,69 @@ def slid_or_turned(pose: Pose, other: Pose) -> Tensor:
     return ((trace - 1) / 2).abs() > _COSINE
 
 
-def _lookalikes(pair: Pair, pose: Pose) -> Pose:
+def _symmetries(search: Search, shapes: Shapes, pose: Pose) -> Pose:
+    """The pose, with rotation (1, 3, 3), after motions that may map the scans onto themselves.
+
+    At the pose both scans have the same symmetries, so the matches of both propose them together.
+    """
+    first, source, target = pose.at(0), search.pair.source, search.pair.target
+    turned = source.normals @ first.rotation.mT
+    sides = [
+        _self_matches(first.apply(source.points), turned, search.source_features),
+        _self_matches(target.points, target.normals, search.target_features),
+    ]
+    alike, *ends = (torch.cat(parts) for parts in zip(*sides, strict=True))
+    best = alike.argsort(descending=True, stable=True)[:_MATCHES]
+    p, q, n, m = (part[best] for part in ends)
+    found = consensus(p, q, TOLERANCE, source_normals=n, target_normals=m)
+    made = found.pose.compose(pose)
+    # Slides and half turns are made from planes and relief, and held against the relief.
+    value = found.support.where(~slid_or_turned(made, first), 0.0)
+    value = value.where(different(search.pair, made, first), 0.0)
+    made = made.at(distinct(made, value, source.points, _MOTIONS))
+    best = _onto_itself(search, shapes, made, pose).topk(min(_TRIED, len(made.rotation))).indices
+    return made.at(best)
+
+
+def _onto_itself(search: Search, shapes: Shapes, pose: Pose, first: Pose) -> Tensor:
+    """(H,) how much of the relief of both scans each motion from `first` puts on the same scan.
+
+    It is the share of the relief that comes near the scan. The motions lead from `first`, with
+    rotation (1, 3, 3), to each pose (H, ...). It is zero if there is little relief.
+    """
+    back = first.inverse()
+    near = off = pose.translation.new_zeros(len(pose.rotation))
+    for field, shape, motion in (
+        (search.source_field, shapes[0], back.compose(pose)),
+        (search.target_field, shapes[1], pose.compose(back)),
+    ):
+        points, normals = (part.to(near) for part in shape.relief)
+        fit = meet(field, points, normals, motion, reach=_ROUGH)
+        near, off = near + fit.near.sum(1), off + fit.off.sum(1)
+    return near / (near + off).clamp_min(ENOUGH)
+
+
+def _self_matches(points: Tensor, normals: Tensor, features: Tensor) -> tuple[Tensor, ...]:
+    """Matches of some points of a scan with others of them, by `mutual_matches` of features.
+
+    Returns:
+        (K,) how similar they are, (K, 3) points, their matches, and the normals of both.
+    """
+    some = slice(None, None, max(1, len(points) // _MATCHED))
+    points, normals, features = points[some], normals[some], features[some].sqrt()
+    likeness = features @ features.mT
+    likeness.masked_fill_(torch.cdist(points, points) < _AWAY, 0)
+    alike, there = likeness.topk(min(CHOICES, len(points)))
+    here = torch.arange(len(points), device=points.device).unsqueeze(1).expand_as(there)
+    mutual = (there[there] == here.unsqueeze(-1)).any(-1) & (alike > 0)
+    here, there = here[mutual], there[mutual]
+    return alike[mutual], points[here], points[there], normals[here], normals[there]
+
+
+def _slides_and_turns(source: _Shape, target: _Shape, pose: Pose) -> Pose:
     """The pose after several slides, and turned by half about three axes across each other."""
     first = pose.at(0).to("cpu", torch.float64)
-    source, target = _shape(pair.source).at(first), _shape(pair.target)
+    source = source.at(first)
     slides = _relief_onto(source.relief, target.relief)
     made = [Pose(torch.eye(3).double().expand(len(slides), 3, 3), slides)]
     axes = _axes(torch.cat([target.planes, source.planes]))

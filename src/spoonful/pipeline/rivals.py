@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spoonful.geometry import Pose
 from spoonful.pipeline.field import settle
-from spoonful.pipeline.lookalikes import slid_or_turned
+from spoonful.pipeline.lookalikes import SYMMETRY, slid_or_turned
 from spoonful.pipeline.prepare import Pair
 from spoonful.pipeline.relief import ENOUGH, Relief, relief_of
 from spoonful.pipeline.search import Judged, Search, different
@@ -151,15 +151,17 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
 
     A rival whose surfaces fit as well counts as equal, even if fewer matches agree with it: on a
     symmetric object chance decides which matches are found. The relief must fit as well, too: walls
-    and floors fit at many poses. `relief` is that of the first pose, if it is known.
+    and floors fit at many poses. That of a symmetric object has been compared already, with itself.
+    `relief` is that of the first pose, if it is known.
     """
     best = judged.score[0].clamp_min(torch.finfo(judged.score.dtype).tiny)
     ratio = judged.score / best
     apart = different(search.pair, judged.pose, judged.pose.at(0))
     equal = (judged.agreement > judged.agreement[0] - _SAME_AGREEMENT) & (ratio > _SOME_MATCHES)
     equal &= judged.common > _SAME_SURFACE * judged.common[0]
+    symmetric = _symmetric(judged)
     alike = _look_alike(judged) & ~equal
-    equal = (equal | alike) & apart & (ratio < 1)
+    equal = (equal | alike) & ~symmetric & apart & (ratio < 1)
     if bool(equal.any()):
         first = relief or relief_of(search, judged.pose.at(0))
         known = len(first.points) >= ENOUGH
@@ -168,6 +170,7 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
             less = 0.0 if alike[k] else _SAME_RELIEF
             least = first.agreement - less if known else -1.0
             equal[k] = relief_of(search, judged.pose.at(k)).agreement > least
+    equal |= symmetric & (ratio < 1)
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
     near = (ratio >= AS_GOOD).nonzero().flatten()
     if len(near):
@@ -176,8 +179,15 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
 
 
 def _look_alike(judged: Judged) -> Tensor:
-    """(H,) bool, which are slides or half turns of the first that fit nearly as well."""
-    return slid_or_turned(judged.pose, judged.pose.at(0)) & _fit_nearly(judged)
+    """(H,) bool, which slides, half turns and symmetries fit nearly as well as the first."""
+    alike = slid_or_turned(judged.pose, judged.pose.at(0)) & _fit_nearly(judged)
+    return alike | _symmetric(judged)
+
+
+def _symmetric(judged: Judged) -> Tensor:
+    """(H,) bool, which fit nearly as well after a motion that maps the scans onto themselves."""
+    made = [name == SYMMETRY for name in judged.name]
+    return torch.tensor(made, device=judged.score.device) & _fit_nearly(judged)
 
 
 def _fit_nearly(judged: Judged) -> Tensor:

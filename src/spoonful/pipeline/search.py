@@ -156,6 +156,7 @@ class Search:
             source, target = described
         self.evidence = find_evidence(pair, source.features, target.features)
         self.source_field, self.target_field = source.field, target.field
+        self.source_features, self.target_features = source.features, target.features
         self.reliefs: dict[tuple[float, ...], Any] = {}  # see `relief_of`
         self.views: list[View] = []
         # Both or none: two files of one device are alike; one alone may look like a scan by chance.
@@ -205,6 +206,7 @@ class Search:
             through = torch.maximum(onto.through(here, pose), here.through(onto, pose.inverse()))
         score = support / max(1, len(self.evidence.source))
         score = score * agreement**_AGREEING * (1 - through) ** _OPAQUE
+        names = names or ("",) * len(support)
         return Judged(pose, names, support, near, agreement, through, score)
 
     def looked_through(self, pose: Pose) -> Tensor:
