@@ -71,18 +71,20 @@ def test_a_rival_that_fits_as_well_is_equal_even_if_fewer_matches_agree(
 
 
 @pytest.mark.parametrize(
-    ("first", "rival", "equal"),
+    ("first", "rival", "score", "equal"),
     [
-        (0.0, 0.01, True),
-        (0.0, 0.05, False),
-        (0.1, 0.2, True),  # the first pose is contradicted as well: something moved
+        (0.0, 0.01, 0.9, True),
+        (0.0, 0.05, 0.9, False),
+        (0.1, 0.2, 0.9, True),  # the first pose is contradicted as well: something moved
+        (0.0, 0.05, 1.1, True),  # more matches agree with the rival: the evidence is divided
     ],
 )
-def test_a_rival_is_wrong_if_the_sensors_looked_through_it(first, rival, equal, monkeypatch):
+def test_a_rival_is_wrong_if_the_sensors_looked_through_it(first, rival, score, equal, monkeypatch):
     search, around = of_equal_parts(2)
     judged = search.measure(Pose(torch.stack([torch.eye(3), around]), torch.zeros(2, 3)))
+    judged = replace(judged, score=torch.tensor([1.0, score]))
     monkeypatch.setattr(search, "looked_through", lambda _: torch.tensor([first, rival]))
-    assert float(rivals_of(search, judged)[1]) == (1.0 if equal else 0.0)
+    assert (float(rivals_of(search, judged)[1]) >= 1) == equal
 
 
 def test_the_relief_of_a_pose_is_found_once_for_a_search():

@@ -60,7 +60,7 @@ def clear_first(search: Search, judged: Judged) -> Judged:
     """Put the pose first at which the sensors look through the scans least, if they are known.
 
     It must have half of the best score, or be a look-alike, and bring as much surface together:
-    scans that hardly meet are not looked through.
+    scans that hardly meet are not looked through. The pose that was first stays a rival.
     """
     if not search.views:
         return judged
@@ -174,7 +174,7 @@ def rivals_of(search: Search, judged: Judged, relief: Relief | None = None) -> T
     ratio = ratio.where(~equal, 1.0).where(apart, 0.0)
     near = (ratio >= AS_GOOD).nonzero().flatten()
     if len(near):
-        ratio[near] = ratio[near].where(_remain(search, judged.pose, near), 0.0)
+        ratio[near] = ratio[near].where(_remain(search, judged, near), 0.0)
     return ratio
 
 
@@ -196,18 +196,19 @@ def _fit_nearly(judged: Judged) -> Tensor:
     return found & (judged.common > _ALIKE_SURFACE * judged.common[0])
 
 
-def _remain(search: Search, pose: Pose, some: Tensor) -> Tensor:
+def _remain(search: Search, judged: Judged, some: Tensor) -> Tensor:
     """(K,) bool, which of some poses are rivals of the first after further ICP steps.
 
     Large planes hold a pose loosely, so poses of one place may still be apart after `judge`. Others
-    are contradicted by what the sensors saw.
+    are contradicted by what the sensors saw. If one of these has a higher score than the first, the
+    evidence is divided, and it stays a rival.
     """
-    found = _settled(search, pose, some)
-    remain = different(search.pair, found, found.at(0))
+    found = _settled(search, judged.pose, some)
+    remain = different(search.pair, found, found.at(0))[1:]
     through = search.looked_through(found)
     if float(through[0]) < _CLEAR:
-        remain &= through <= through[0] + _LESS_CLEAR
-    return remain[1:]
+        remain &= (through[1:] <= through[0] + _LESS_CLEAR) | (judged.score[some] > judged.score[0])
+    return remain
 
 
 def _settled(search: Search, pose: Pose, some: Tensor) -> Pose:
