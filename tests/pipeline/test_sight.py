@@ -64,7 +64,7 @@ def test_hidden_points_say_nothing_about_a_pose():
 @pytest.fixture(scope="module")
 def corridor() -> tuple[Search, Pose]:
     """The search for two scans of a corridor, and the true pose."""
-    made = simulate("corridor", "camera", seed=600088)
+    made = simulate("corridor", "camera", seed=600017)
     search = Search(prepare(*made.clouds))
     truth = search.pair.frame.pose_in(made.pose(0, 1)).to("cpu", torch.float32)
     return search, truth
@@ -121,7 +121,7 @@ def test_of_poses_that_fit_as_well_the_one_looked_through_least_goes_first(
 
 @pytest.mark.slow
 def test_a_corridor_in_sensor_coordinates_is_right_and_confident():
-    made = simulate("corridor", "camera", seed=600088)
+    made = simulate("corridor", "camera", seed=600017)
     truth = made.pose(0, 1)
     found = register(*made.clouds)
     assert found.confident

@@ -24,8 +24,8 @@ _WEAK = 0.1
 _FAR, _HELD = 8.0, 0.05
 # and the relief does not hold them, which it can if its agreement is at least that.
 _AGREEING = 0.5
-# A slide is not free either if sensors look through less of the scans than this, and that far along
-# it, in both directions, through this much more.
+# If there is relief, a slide is not free either if sensors look through less of the scans than this
+# at the pose, and through this much more that far along it, in both directions.
 _CLEAR, _BLOCKED = 0.03, 0.03
 # A common surface with less than this share outside three planes is bare.
 _BARE = 0.01
@@ -77,7 +77,8 @@ def freedom_of(search: Search, pose: Pose, relief: Relief) -> Freedom:
         if _holds(relief, torch.linalg.cross(turn.expand_as(arms), arms) + slide):
             continue
         turning = float(size * turn.norm()) >= float(slide.norm())
-        if not turning and search.views and _blocked(search.looked_through(moved)):
+        known = search.views and relief.near >= ENOUGH
+        if known and not turning and _blocked(search.looked_through(moved)):
             continue
         (turns if turning else slides).append(_axis(turn if turning else slide))
     return Freedom(tuple(turns), tuple(slides), _outside_three_planes(common) < _BARE)
