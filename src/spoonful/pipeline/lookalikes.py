@@ -51,9 +51,9 @@ _CUBE, _FAR, _SLIDES = 2.0, 20, 6
 # After a half turn so many shifts are tried in each direction, if they bring together this share
 # of the points that the best one does; if they differ by less voxels, they settle in one place.
 _SHIFTS, _AS_MANY, _SAME = 2, 0.8, 4
-# Points of each scan that are matched with its others, at least so many voxels away.
+# The number of points of each scan that are matched, and the least distance of matches in voxels.
 _MATCHED, _AWAY = 500, 10.0
-# So many of these matches propose motions, of which so many are looked at and so many are tried.
+# The numbers of matches that propose motions, of motions that are compared, and of those tried.
 _MATCHES, _MOTIONS, _TRIED = 250, 16, 4
 # A motion is a symmetry if it puts this share of the relief that comes near a scan on its surface.
 _SYMMETRIC = 0.85

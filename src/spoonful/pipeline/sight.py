@@ -14,11 +14,11 @@ from torch.nn.functional import normalize
 from spoonful.geometry import Pose
 from spoonful.neighbors import Index
 
-# A point is compared with so many rays of the other sensor, of which that many must be near: not
-# farther apart than so many times the usual distance between rays.
+# The number of rays that a point is compared with, how many of them must be near, and how near, as
+# a multiple of the usual distance between rays.
 _RAYS, _FEWEST, _NEAR = 5, 3, 3.0
-# It is in free space if it is nearer to the sensor than what all of them hit, by so many voxels and
-# this share of its distance; and hidden if it is farther away by as much.
+# A point is in free space if it is nearer to the sensor than what all these rays hit, by a margin
+# in voxels plus a share of its distance. It is hidden if it is farther away by the margin.
 _VOXELS, _SHARE = 0.3, 0.01
 # Points of a scan that are compared, and those that the usual distance is found by.
 _POINTS, _SAMPLE = 2000, 500
